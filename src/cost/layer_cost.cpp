@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cost/remat.h"
 
@@ -25,7 +26,19 @@ class LayerCoster : public OpWork<R> {
  public:
   LayerCoster(const Reader<R>& reader, const ModelSpec& model, const ModelDims<R>& dims, const ChipRates<R>& chip,
               const Workload& workload, const InnerDegrees& inner)
-      : OpWork<R>(reader, chip, workload, inner), model_(model), dims_(dims) {}
+      : OpWork<R>(reader, chip, workload, inner), dims_(dims), width_(dims.d_model), parallel_(model.parallel_block) {}
+
+  /// Of a tower's layer, or one of its ends.
+  LayerCost<R> tower(const TowerPart<R>& part) {
+    std::vector<Op<R>> ops = part.ops;
+    if (!part.divides(inner_.tp)) hold_whole(ops);
+    const R own = std::exchange(width_, part.width);
+    const bool parallel = std::exchange(parallel_, false);
+    LayerCost<R> out = cost(ops, true, "tower");
+    width_ = own;
+    parallel_ = parallel;
+    return out;
+  }
 
   /// `label` names the costs in an explanation: "dense layer", "head".
   LayerCost<R> cost(const std::vector<Op<R>>& ops, bool in_layer, std::string_view label) {
@@ -239,16 +252,17 @@ class LayerCoster : public OpWork<R> {
         std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.kind == OpKind::kGroupedMatmul; });
     // Each part that ends in a row-divided projection sums its output; parallel parts sum theirs together.
     const auto ends = [&](Part part) {
-      return std::any_of(ops.begin(), ops.end(),
-                         [&](const Op<R>& o) { return o.part == part && o.tp == TpRule::kRow; });
+      return std::count_if(ops.begin(), ops.end(),
+                           [&](const Op<R>& o) { return o.part == part && o.tp == TpRule::kRow; });
     };
-    const double attention = ends(Part::kAttention) ? 1 : 0;
-    const double mlp = ends(Part::kMlp) ? 1 : 0;
-    const auto in_blocks = [&](double both) { return model_.parallel_block ? std::min(both, 1.0) : both; };
+    const auto of_tower = ends(Part::kTower);  // attention's first
+    const double attention = ends(Part::kAttention) > 0 || of_tower > 0 ? 1 : 0;
+    const double mlp = ends(Part::kMlp) > 0 || of_tower > 1 ? 1 : 0;
+    const auto in_blocks = [&](double both) { return parallel_ ? std::min(both, 1.0) : both; };
     const double blocks = in_blocks(attention + mlp);
     const double g = gathered_part();
     if (inner_.tp > 1) {
-      out.tp_bytes = named(BytesOf<R>(tokens_ * dims_.d_model * R(act_)), "bytes of one gathered activation",
+      out.tp_bytes = named(BytesOf<R>(tokens_ * width_ * R(act_)), "bytes of one gathered activation",
                            "tokens x d_model x bytes (Korthikanti et al. 2022, section 4.2)");
       if (inner_.sp) {
         out.forward.tp_gathers = R((1 + g) * blocks);
@@ -281,7 +295,7 @@ class LayerCoster : public OpWork<R> {
     if (kept == ops.end()) return;
     const double attention = trains_columns(ops, Part::kAttention);
     const double mlp = trains_columns(ops, Part::kMlp);
-    const double both = model_.parallel_block ? std::min(attention + mlp, 1.0) : attention + mlp;
+    const double both = parallel_ ? std::min(attention + mlp, 1.0) : attention + mlp;
     const auto drop = [&](Remat remat, double inputs) {
       if (stays(remat, *kept, workload_)) return;
       again(out, remat).tp_gathers = again(out, remat).tp_gathers + R(gathered * inputs);
@@ -300,7 +314,8 @@ class LayerCoster : public OpWork<R> {
   /// 1 if a weight gradient of the part needs its gathered input.
   static double trains_columns(const std::vector<Op<R>>& ops, Part part) {
     const auto needs = [&](const Op<R>& o) {
-      return o.part == part && !o.frozen && (o.tp == TpRule::kColumn || o.tp == TpRule::kKvColumn);
+      return (o.part == part || o.part == Part::kTower) && !o.frozen &&
+             (o.tp == TpRule::kColumn || o.tp == TpRule::kKvColumn);
     };
     return std::any_of(ops.begin(), ops.end(), needs) ? 1 : 0;
   }
@@ -309,7 +324,7 @@ class LayerCoster : public OpWork<R> {
   void inner_sums(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     for (const Op<R>& op : ops) {
       if (value_of(op.summed) <= 0) continue;
-      const R part = op.summed / dims_.d_model;
+      const R part = op.summed / width_;
       if (op.summed_in != SummedIn::kForward) out.backward.tp_reduces = out.backward.tp_reduces + part;
       if (op.summed_in == SummedIn::kBackward) continue;
       out.forward.tp_reduces = out.forward.tp_reduces + part;
@@ -420,7 +435,7 @@ class LayerCoster : public OpWork<R> {
       if (op.keep != Keep::kNever) widest = max(widest, op.saved * share(op.saved_tp, op.groups));
       if (writes_scores(workload_.attention, op)) widest = max(widest, this->scores(op) / tokens_);
     }
-    const R gathered = inner_.sp ? dims_.d_model * R(2.0) : R(0.0);
+    const R gathered = inner_.sp ? width_ * R(2.0) : R(0.0);
     out.workspace = named(BytesOf<R>((R(2.0) * widest + gathered) * tokens_ * R(act_)), "layer workspace",
                           "gradients of the widest tensors and the gathered input while the layer runs");
   }
@@ -438,8 +453,9 @@ class LayerCoster : public OpWork<R> {
   using OpWork<R>::share;
   using OpWork<R>::sequence_share;
 
-  const ModelSpec& model_;
   const ModelDims<R>& dims_;
+  R width_;        ///< of the residual stream: the model's, or a tower's beside a token
+  bool parallel_;  ///< mixer and FFN read one input
 };
 
 }  // namespace
@@ -456,7 +472,7 @@ std::string label_of(const LayerKind& kind) {
                         kind.ffn == FfnKind::kMoe ? "MoE" : "");
   }
   label += label.empty() ? "layer" : " layer";
-  if (kind.reuse) label += " without indexer";
+  if (kind.reuse) label += kind.mixer == MixerKind::kRwkv ? " with the first one's values" : " without indexer";
   return kind.d_ff ? fmt::format("{} of d_ff {}", label, *kind.d_ff) : label;
 }
 
@@ -491,7 +507,7 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   }
   out.embedding = coster.cost(ops.embedding, false, "embedding");
   for (const TowerPart<R>& part : ops.towers) {
-    out.towers.push_back({coster.cost(part.ops, true, "tower"), part.count, part.shown});
+    out.towers.push_back({coster.tower(part), part.count, part.shown});
   }
   out.head = coster.cost(ops.head, false, "head");
   if (!ops.mtp.empty()) out.mtp = coster.cost(ops.mtp, false, "mtp module");

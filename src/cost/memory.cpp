@@ -15,9 +15,9 @@ double modules_of(const ModelSpec& model, const StageShape& stage, std::size_t k
   return stage.head && model.mtp_layers > 0 && model.mtp_kind == kind ? static_cast<double>(model.mtp_layers) : 0.0;
 }
 
-/// What the stage's layers keep of one microbatch.
+/// What the stage's own layers keep of one microbatch.
 template <class R>
-BytesOf<R> kept_per_microbatch(const StepInput<R>& in, const StageShape& stage) {
+BytesOf<R> kept_by_layers(const StepInput<R>& in, const StageShape& stage) {
   const std::vector<LayerCost<R>>& kinds = in.network->kinds;
   const std::size_t remat = static_cast<std::size_t>(in.layout.remat);
   const R& depth = in.network->depth;
@@ -30,10 +30,24 @@ BytesOf<R> kept_per_microbatch(const StepInput<R>& in, const StageShape& stage) 
     if (under_policy > 0) out += kinds[k].saved[remat] * (R(static_cast<double>(treated)) * depth + R(modules));
     if (others > 0) out += kinds[k].saved[0] * (R(others) * depth);
   }
-  if (!stage.embedding) return out;
-  const std::size_t of_ends = static_cast<std::size_t>(remat_of_towers(in.layout));
-  for (const TowerCost<R>& tower : in.network->towers) out += tower.layer.saved[of_ends] * R(tower.count);
   return out;
+}
+
+/// And the layers of towers on it, which a recipe treats whole, whatever number of the model's own it does.
+template <class R>
+BytesOf<R> kept_by_towers(const StepInput<R>& in, const StageShape& stage) {
+  const std::size_t remat = static_cast<std::size_t>(in.layout.remat);
+  BytesOf<R> out(R(0.0));
+  if (!stage.embedding) return out;
+  for (const TowerCost<R>& tower : in.network->towers) {
+    out += tower.layer.saved[remat] * R(tower.count);
+  }
+  return out;
+}
+
+template <class R>
+BytesOf<R> kept_per_microbatch(const StepInput<R>& in, const StageShape& stage) {
+  return in.network->towers.empty() ? kept_by_layers(in, stage) : kept_by_layers(in, stage) + kept_by_towers(in, stage);
 }
 
 template <class R>
@@ -177,7 +191,9 @@ class MemoryCounter {
     if (stage.embedding) {
       end(net_.embedding);
       for (const TowerCost<R>& tower : net_.towers) {
-        if (tower.shown) end(tower.layer);
+        if (!tower.shown) continue;
+        end(tower.layer);
+        context = max(context, tower.layer.cp_buffer);
       }
     }
     if (stage.head) end(net_.head);
@@ -191,7 +207,7 @@ class MemoryCounter {
 
   /// What leaves the chip of a stage's activations where all of them are offloaded.
   BytesOf<R> activations_away(const StageShape& stage) const {
-    return kept_per_microbatch(in_, stage) * (in_flight_of(stage) - two_layers(stage));
+    return kept_per_microbatch(in_, stage) * in_flight_of(stage) - on_their_way(stage, true);
   }
   /// And of its weights and optimizer state, as a share.
   R state_away(const StageShape& stage) const { return R(1.0) - two_layers(stage); }
@@ -224,9 +240,9 @@ class MemoryCounter {
     if ((layout_.offload & kOffloadActivations) != 0) {
       const bool all = layout_.offload_layers == 0;
       const BytesOf<R> kept = all ? kept_per_microbatch(in_, stage) : offloaded_per_microbatch(stage);
-      const R away = all ? two : min(R(1.0), R(2.0) / (R(static_cast<double>(layers_of(stage, true))) * net_.depth));
       use.host += kept * flight;
-      use.activations = named(use.activations - kept * flight + kept * away, "activations on the chip", kRule);
+      use.activations =
+          named(use.activations - kept * flight + on_their_way(stage, all), "activations on the chip", kRule);
     }
   }
 
@@ -235,8 +251,25 @@ class MemoryCounter {
     return min(R(1.0), R(2.0) / (R(static_cast<double>(std::max(1, layers_of(stage)))) * net_.depth));
   }
 
+  /// Of one microbatch what two layers keep, of the model's own that are offloaded or of a tower's.
+  BytesOf<R> on_their_way(const StageShape& stage, bool all) const {
+    const R share =
+        all ? two_layers(stage) : min(R(1.0), R(2.0) / (R(static_cast<double>(layers_of(stage, true))) * net_.depth));
+    BytesOf<R> out = (all ? kept_by_layers(in_, stage) : offloaded_by_layers(stage)) * share;
+    if (!stage.embedding) return out;
+    for (const TowerCost<R>& tower : net_.towers) {
+      const double two = std::min(2.0, tower.count);
+      out = max(out, tower.layer.saved[static_cast<std::size_t>(layout_.remat)] * R(two));
+    }
+    return out;
+  }
+
   /// What the layers keep that offload_layers counts; all are under one remat policy.
   BytesOf<R> offloaded_per_microbatch(const StageShape& stage) const {
+    return net_.towers.empty() ? offloaded_by_layers(stage) : offloaded_by_layers(stage) + kept_by_towers(in_, stage);
+  }
+
+  BytesOf<R> offloaded_by_layers(const StageShape& stage) const {
     BytesOf<R> out(R(0.0));
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
       const std::int32_t layers = offloaded_layers(layout_, stage, k);
@@ -291,10 +324,9 @@ BytesOf<R> activation_bytes(const StepInput<R>& in, const StageShape& stage, con
     beside = max(beside, kinds[k].saved[0]);
   }
   if (stage.embedding) {
-    const std::size_t of_towers = static_cast<std::size_t>(remat_of_towers(in.layout));
     for (const TowerCost<R>& tower : in.network->towers) {
       const LayerCost<R>& layer = tower.layer;
-      recomputed = max(recomputed, layer.saved[0] - layer.saved[of_towers] + layer.workspace);
+      recomputed = max(recomputed, layer.saved[0] - layer.saved[remat] + layer.workspace);
     }
   }
   // A pair's forward fills a layer while its backward empties another: what the stage keeps is one layer more.

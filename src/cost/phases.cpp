@@ -219,12 +219,11 @@ class PhaseBuilder {
     const R modules(static_cast<double>(in_.model->mtp_layers));
     out_.embedding_forward = ends_time(net_.embedding, false, "embedding");
     PhaseTime<R> backward = ends_time(net_.embedding, true, "embedding");
-    const Remat remat = remat_of_towers(layout_);
     for (const TowerCost<R>& tower : net_.towers) {
       if (!tower.shown) continue;
       const LayerCost<R>& cost = tower.layer;
-      out_.embedding_forward.add(phase_time(cost, cost.forward, remat, false, "tower"), R(tower.count));
-      backward.add(phase_time(cost, cost.backward, remat, true, "tower"), R(tower.count));
+      out_.embedding_forward.add(phase_time(cost, cost.forward, layout_.remat, false, "tower", true), R(tower.count));
+      backward.add(phase_time(cost, cost.backward, layout_.remat, true, "tower", true), R(tower.count));
     }
     out_.embedding.add(out_.embedding_forward, R(1.0)).add(backward, R(1.0));
     const PhaseTime<R> head = head_time(false);

@@ -20,9 +20,6 @@ inline std::int32_t treated_layers(const Layout& layout, const StageShape& stage
   return first_layers(layout.remat_layers, stage, kind);
 }
 
-/// The policy of all layers is that of the towers' too; one of some layers counts those of the model.
-inline Remat remat_of_towers(const Layout& layout) { return layout.remat_layers > 0 ? Remat::kNone : layout.remat; }
-
 /// Layers whose activations are offloaded, if any are.
 inline std::int32_t offloaded_layers(const Layout& layout, const StageShape& stage, std::size_t kind) {
   return first_layers(layout.offload_layers, stage, kind);

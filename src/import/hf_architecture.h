@@ -65,6 +65,7 @@ struct HfPerLayer {
 
 struct HfLightning {
   Size heads, head_dim;
+  bool qk_norm = false;
 };
 
 struct HfMamba1 {
@@ -75,6 +76,29 @@ struct HfMamba1 {
 struct HfMamba2 {
   Size heads, head_dim, groups, d_state, d_conv;
   bool norm = true;
+};
+
+/// Ranks are 0 where the version has none.
+struct HfRwkv {
+  std::int64_t version = 7;
+  Size width, head_dim, mix_rank, decay_rank, rate_rank, value_rank, gate_rank;
+};
+
+struct HfRglru {
+  Size width, blocks, conv_kernel;
+};
+
+struct HfStrided {
+  Size local, stride;
+};
+
+struct HfDisentangled {
+  Size positions;
+  bool own_projections = false;
+};
+
+struct HfNgrams {
+  Size tables, rows, width;
 };
 
 struct HfCompressed {
@@ -102,8 +126,9 @@ struct HfTower {
 };
 
 /// Which heads a bidirectional family's classes have.
-/// kBert: the bare class pools the first token; kUnpooled: as BERT, but its bare class has no pooler.
-enum class HfEncoder { kNone, kBert, kUnpooled, kModernBert };
+/// kBert: the bare class pools the first token; kUnpooled: as BERT, but its bare class has no pooler; kElectra: the
+/// same, and one that tells which tokens were replaced.
+enum class HfEncoder { kNone, kBert, kUnpooled, kElectra, kModernBert };
 
 struct HfDraft {
   Size target_d_model;
@@ -113,7 +138,8 @@ struct HfDraft {
 struct HfArchitecture {
   Size d_model, vocab, max_seq;
   Size learned_positions, embedding_dim;  ///< 0: none, d_model
-  Size input_tokens, position_biases;     ///< 0: none
+  bool embedding_bias = false;
+  Size input_tokens, position_biases;  ///< 0: none
   HfEncoder encoder = HfEncoder::kNone;
   std::string_view head_dense = "none";
   Size streams, laurel_rank;  ///< 0: none
@@ -129,11 +155,13 @@ struct HfArchitecture {
   bool layer_scale = false;
   Size residual_block;
   std::optional<HfPerLayer> per_layer;
+  std::optional<HfNgrams> ngrams;
   std::optional<HfDraft> draft;
   bool parallel_block = false;
 
   bool layernorm = false;  ///< otherwise rmsnorm
   bool norm_bias = false;
+  bool norm_weights = true;
   std::int64_t norms_per_layer = 2;
 
   Size heads, kv_heads, head_dim;  ///< kv_heads and head_dim unused under MLA
@@ -144,6 +172,8 @@ struct HfArchitecture {
   Size cross_tokens;
   bool cross_gates = false, key_bias = true, reuse_stored = false;
   std::optional<HfCompressed> compressed;
+  std::optional<HfStrided> strided;
+  std::optional<HfDisentangled> disentangled;
   bool qkv_bias = false;
   bool o_bias = false;
   bool sinks = false;
@@ -159,6 +189,8 @@ struct HfArchitecture {
   bool gated = true;
   std::string_view activation;  ///< of a gated MLP, where it is not silu
   bool mlp_bias = false;
+  bool receptance = false;
+  std::int64_t activation_weights = 0, token_shift = 0;
   std::optional<HfMoe> moe;
 
   std::optional<HfGdn> gdn;
@@ -167,6 +199,8 @@ struct HfArchitecture {
   Size conv_kernel;  ///< of layers that are a gated convolution
   std::optional<HfMamba1> mamba1;
   std::optional<HfMamba2> mamba2;
+  std::optional<HfRwkv> rwkv;
+  std::optional<HfRglru> rglru;
 
   std::vector<HfLayer> layers;
   Size mtp_layers;  ///< 0: none

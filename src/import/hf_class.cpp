@@ -23,6 +23,7 @@ constexpr std::array kEndings{Ending{"ForCausalLM", HfHead::kVocabulary},
                               Ending{"ForMaskedLM", HfHead::kVocabulary},
                               Ending{"ForSequenceClassification", HfHead::kSequence},
                               Ending{"ForTokenClassification", HfHead::kToken},
+                              Ending{"ForPreTraining", HfHead::kReplaced},
                               Ending{"ForRewardModel", HfHead::kOther},
                               Ending{"ChatModel", HfHead::kUnsaid},  // wrappers of a language model with its head
                               Ending{"MTModel", HfHead::kVocabulary},
@@ -111,7 +112,7 @@ void check_class(HfReading& r, const HfClass& named) {
         named.node->span,
         fmt::format("architecture {} is none of family '{}', which 'model_type' says", said, r.family.name),
         fmt::format("--assume {} reads the file as that family all the same", r.family.name));
-  } else if (named.head == HfHead::kOther) {
+  } else if (named.head == HfHead::kOther || (named.head == HfHead::kReplaced && r.family.name != "electra")) {
     r.keys.problems().add(named.node->span, fmt::format("the head of architecture {} is not modelled", said),
                           "read: ForCausalLM, ForConditionalGeneration, LMHeadModel, ForSequenceClassification, "
                           "ForTokenClassification, Model");
@@ -135,11 +136,13 @@ void set_encoder_head(HfReading& r, const HfClass& named) {
     m.head_bias = true;
     return;
   }
-  m.head_outputs = head == HfHead::kNone ? Size{0, r.keys.span()} : read_labels(r);
+  const bool replaced = head == HfHead::kReplaced;
+  m.head_outputs = head == HfHead::kNone ? Size{0, r.keys.span()} : replaced ? Size{1, r.keys.span()} : read_labels(r);
   m.head_bias = head != HfHead::kNone;
   m.tied_embeddings = false;
   const bool pools = head == HfHead::kSequence || (head == HfHead::kNone && m.encoder == HfEncoder::kBert);
   if (!modern && pools) m.head_dense = "pooler";
+  if (replaced) m.head_dense = "dense";
   if (modern && head != HfHead::kNone) m.head_dense = "transform";
   r.keys.remark(head == HfHead::kNone ? "the model has no head"
                                       : fmt::format("the model has a head of {} labels", m.head_outputs->value));
@@ -153,6 +156,7 @@ void set_head(HfReading& r, const HfClass& named) {
   switch (named.head) {
     case HfHead::kUnsaid:
     case HfHead::kVocabulary:
+    case HfHead::kReplaced:
     case HfHead::kOther: return;
     case HfHead::kNone:
       if (m.headed_model) return;

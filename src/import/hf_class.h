@@ -15,6 +15,7 @@ enum class HfHead {
   kNone,        ///< the bare model, of embeddings
   kSequence,    ///< ForSequenceClassification: one row for each label
   kToken,       ///< ForTokenClassification: with a bias
+  kReplaced,    ///< ForPreTraining of ELECTRA: whether a token was replaced
   kOther,       ///< one that is not modelled
 };
 

@@ -320,6 +320,7 @@ std::string kind_text(const HfLayer& layer) {
 ConfigNode norm_node(const HfArchitecture& m, const SourceSpan& where) {
   MapBuilder out(where);
   out.add("kind", m.layernorm ? "layernorm" : "rmsnorm").add("per_layer", Size{m.norms_per_layer, where});
+  if (!m.norm_weights) out.add("weights", "false");
   if (m.layernorm) out.add("bias", m.norm_bias ? "true" : "false");
   return out.take();
 }
@@ -364,6 +365,15 @@ ConfigNode attention_node(const HfArchitecture& m, const SourceSpan& where) {
     compressed.add("hca_ratio", m.compressed->hca_ratio);
     out.add("compressed", compressed.take());
   }
+  if (m.strided) {
+    MapBuilder strided(where);
+    out.add("strided", strided.add("local", m.strided->local).add("stride", m.strided->stride).take());
+  }
+  if (m.disentangled) {
+    MapBuilder positions(where);
+    positions.add("positions", m.disentangled->positions).add_if("own_projections", m.disentangled->own_projections);
+    out.add("disentangled", positions.take());
+  }
   return out.take();
 }
 
@@ -371,6 +381,8 @@ ConfigNode mlp_node(const HfArchitecture& m, const SourceSpan& where) {
   MapBuilder out(where);
   if (m.has_ffn("dense")) out.add_if("d_ff", m.d_ff);
   out.add("gated", m.gated ? "true" : "false").add_if("bias", m.mlp_bias);
+  out.add_if("activation_weights", Size{m.activation_weights, where});
+  out.add_if("token_shift", Size{m.token_shift, where}).add_if("receptance", m.receptance);
   if (m.gated && !m.activation.empty()) out.add("activation", std::string(m.activation));
   return out.take();
 }
@@ -403,6 +415,16 @@ void add_linear(const HfArchitecture& m, MapBuilder& document, const SourceSpan&
   } else if (m.has_mixer("lightning") && m.lightning) {
     out.add("kind", text_node("lightning", m.lightning->heads.where));
     out.add("heads", m.lightning->heads).add("head_dim", m.lightning->head_dim);
+    out.add_if("qk_norm", m.lightning->qk_norm);
+  } else if (m.has_mixer("rwkv") && m.rwkv) {
+    const HfRwkv& w = *m.rwkv;
+    out.add("kind", text_node("rwkv", w.width.where)).add("version", Size{w.version, w.width.where});
+    out.add("width", w.width).add_if("head_dim", w.head_dim).add_if("mix_rank", w.mix_rank);
+    out.add_if("decay_rank", w.decay_rank).add_if("rate_rank", w.rate_rank).add_if("value_rank", w.value_rank);
+    out.add_if("gate_rank", w.gate_rank);
+  } else if (m.has_mixer("rglru") && m.rglru) {
+    out.add("kind", text_node("rglru", m.rglru->width.where)).add("width", m.rglru->width);
+    out.add("blocks", m.rglru->blocks).add("conv_kernel", m.rglru->conv_kernel);
   }
   if (!out.empty()) document.add("linear", out.take());
 }
@@ -488,6 +510,7 @@ ConfigNode model_document(const HfArchitecture& m, const std::string& name, cons
   out.add("source", std::move(source)).add("sources", sources.take());
   out.add("d_model", m.d_model).add("vocab", m.vocab).add("max_seq", m.max_seq);
   out.add_if("learned_positions", m.learned_positions).add_if("embedding_dim", m.embedding_dim);
+  out.add_if("embedding_bias", m.embedding_bias);
   out.add_if("input_tokens", m.input_tokens).add_if("position_biases", m.position_biases);
   out.add("tied_embeddings", text_node(m.tied_embeddings ? "true" : "false", where));
   out.add_if("embedding_norm", m.embedding_norm).add_if("head_bias", m.head_bias);
@@ -511,10 +534,15 @@ ConfigNode model_document(const HfArchitecture& m, const std::string& name, cons
     table.add("width", m.per_layer->width).add("vocab", m.per_layer->vocab);
     out.add("per_layer_embedding", table.take());
   }
+  if (m.ngrams) {
+    MapBuilder tables(where);
+    tables.add("tables", m.ngrams->tables).add("rows", m.ngrams->rows).add("width", m.ngrams->width);
+    out.add("ngram_embedding", tables.take());
+  }
   out.add_if("parallel_block", m.parallel_block).add("norm", norm_node(m, where));
   const bool attends = m.has_mixer("full") || m.has_mixer("sliding") || m.has_mixer("chunked") || m.has_mixer("mla") ||
                        m.has_mixer("full+mamba2") || m.has_mixer("csa") || m.has_mixer("hca") || m.has_mixer("cross") ||
-                       m.has_mixer("full+cross");
+                       m.has_mixer("full+cross") || m.has_mixer("strided");
   if (attends) out.add("attention", attention_node(m, where));
   add_linear(m, out, where);
   add_ssm(m, out, where);

@@ -1,8 +1,11 @@
 // Families without experts. Each function says what its family adds to or changes in the common shape; what it does
 // not mention is as in Llama: rmsnorm twice a layer, gated MLP, no biases, full attention.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "import/hf_families.h"
 #include "import/hf_read.h"
 
@@ -49,7 +52,14 @@ void read_mistral(HfReading& r) {
 }
 
 void read_qwen2(HfReading& r) {
-  read_shape(r, {.kv_heads = kQwenHeads, .max_seq = 32768});
+  read_shape(r, r.keys.nested() ? ShapeDefaults{.d_model = 4096,
+                                                .layers = 32,
+                                                .width = 22016,
+                                                .heads = 32,
+                                                .kv_heads = kQwenHeads,
+                                                .vocab = 151936,
+                                                .max_seq = 32768}
+                                : ShapeDefaults{.kv_heads = kQwenHeads, .max_seq = 32768});
   r.model.qkv_bias = true;
   set_qwen_window(r);
 }
@@ -97,6 +107,67 @@ void read_cohere2(HfReading& r) {
   layernorm(r, 1, false);
   r.model.parallel_block = true;
   every_nth_full(r, 4096, 4);
+}
+
+/// OLMo, arXiv:2402.00838 section 2.1: layer norms without weights.
+void read_olmo(HfReading& r) {
+  read_shape(r, {.max_seq = 2048});
+  read_attention_bias(r, false);
+  layernorm(r, 2, false);
+  r.model.norm_weights = false;
+}
+
+/// Apertus, arXiv:2509.14233 section 2.1: xIELU, whose two slopes are weights, and norms of queries and keys.
+void read_apertus(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 65536});
+  read_attention_bias(r, false);
+  m.mlp_bias = r.keys.flag({"mlp_bias"}, false);
+  m.gated = false;
+  m.qk_norm = "head_dim";
+  constexpr std::int64_t kSlopes = 2;
+  const std::string activation = r.keys.text_or({"hidden_act"}, "xielu");
+  if (activation == "xielu") {
+    m.activation_weights = kSlopes;
+  } else {
+    r.keys.remark(fmt::format("activation {} is read as one without weights", in_quotes(activation)));
+  }
+  for (const HfNames& names : {HfNames{"post_norm"}, HfNames{"qk_norm"}}) {
+    const bool usual = *names.begin() == "qk_norm";
+    if (r.keys.flag(names, usual) == usual) continue;
+    r.keys.problems().add(r.keys.find(names)->span,
+                          fmt::format("'{}' is read as {} only", *names.begin(), usual ? "true" : "false"));
+  }
+}
+
+/// Phi-3-small, arXiv:2404.14219 section 2: layers whose heads attend to local blocks and to every so manieth before
+/// them, with layers of full attention between.
+void read_phi3small(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_width(r, {.max_seq = 8192});
+  read_layer_count(r);
+  read_heads(r, {.kv_heads = 8});
+  all_biases(r);
+  m.gated = true;
+  m.d_ff = r.keys.required({"ff_intermediate_size"}, "width of the MLP");
+  if (r.keys.has({"ff_dim_multiplier"})) {
+    r.keys.problems().add(r.keys.find({"ff_dim_multiplier"})->span,
+                          "'ff_dim_multiplier' is set, and the width is read from 'ff_intermediate_size'");
+  }
+  if (!r.keys.flag({"attention_bias"}, true)) {
+    r.keys.remark("attention_bias has no effect: projections of this family have biases");
+  }
+  const bool sparse_alone = r.keys.is_null({"dense_attention_every_n_layers"});
+  if (sparse_alone) r.keys.remark("dense_attention_every_n_layers is null: every layer attends to blocks");
+  const std::int64_t every = sparse_alone ? 0 : r.keys.size_or({"dense_attention_every_n_layers"}, 2, {1, 1e4}).value;
+  for (std::int64_t i = 0; i < m.layer_count(); ++i) {
+    m.layers[static_cast<std::size_t>(i)].mixer = every > 0 && (i + 1) % every == 0 ? "full" : "strided";
+  }
+  const Size block = r.keys.size_or({"blocksparse_block_size"}, 64);
+  const Size local = r.keys.size_or({"blocksparse_num_local_blocks"}, 16);
+  if (m.has_mixer("strided")) {
+    m.strided = HfStrided{{block.value * local.value, local.where}, r.keys.size_or({"blocksparse_vert_stride"}, 8)};
+  }
 }
 
 void read_olmo2(HfReading& r) {
@@ -267,13 +338,18 @@ constexpr std::array kFamilies{
     HfFamily{"ernie4_5_moe", "", true, read_ernie4_5_moe},
     HfFamily{"deepseek_v4", "deepseek_ref", false, read_deepseek_v4},
     HfFamily{"gemma3n", "gemma3n_text", true, read_gemma3n},
-    HfFamily{"phi3small", "", false, nullptr, "its block-sparse attention by heads is not modelled"},
-    HfFamily{"olmo", "", false, nullptr, "norms without weights are not modelled"},
-    HfFamily{"apertus", "", false, nullptr, "activation functions with weights (xIELU) are not modelled"},
-    HfFamily{"recurrent_gemma", "", true, nullptr, "gated linear recurrences (RG-LRU) are not modelled"},
-    HfFamily{"rwkv", "rwkv6 rwkv7", false, nullptr, "recurrences of RWKV are not modelled"},
-    HfFamily{"bailing_moe_linear", "bailing_moe_v2_5", false, nullptr, "its linear attention layers are not modelled"},
-    HfFamily{"longcat_flash_ngram", "", false, nullptr, "embeddings of n-grams are not modelled"},
+    HfFamily{"phi3small", "", true, read_phi3small},
+    HfFamily{"olmo", "", false, read_olmo},
+    HfFamily{"apertus", "", false, read_apertus},
+    HfFamily{"recurrent_gemma", "", true, read_recurrent_gemma},
+    HfFamily{"rwkv", "", false, read_rwkv4},
+    HfFamily{"rwkv5", "", false, read_rwkv5},
+    HfFamily{"rwkv6", "", false, read_rwkv6},
+    HfFamily{"rwkv7", "", false, read_rwkv7},
+    HfFamily{"bailing_moe_linear", "bailing_moe_linear_v2", false, read_bailing_moe_linear},
+    HfFamily{"bailing_hybrid", "bailing_moe_v2_5", false, nullptr,
+             "its linear beside latent attention could not be checked against a published count"},
+    HfFamily{"longcat_flash_ngram", "", false, read_longcat_flash_ngram},
     HfFamily{"laguna", "", false, read_laguna},
     HfFamily{"afmoe", "", false, read_afmoe},
     HfFamily{"solar_open", "", false, read_solar_open},
@@ -287,8 +363,9 @@ constexpr std::array kFamilies{
     HfFamily{"distilbert", "", true, read_distilbert},
     HfFamily{"mpnet", "", true, read_mpnet},
     HfFamily{"nomic_bert", "", true, read_nomic_bert},
-    HfFamily{"electra", "", true, nullptr, "its embedding may be narrower than its layers, and its head is another"},
-    HfFamily{"deberta", "deberta-v2", true, nullptr, "attention that scores positions apart is not modelled"},
+    HfFamily{"electra", "", true, read_electra},
+    HfFamily{"deberta", "", true, read_deberta},
+    HfFamily{"deberta-v2", "", true, read_deberta_v2},
     HfFamily{"bart", "", true, read_bart},
     HfFamily{"mbart", "", true, read_mbart},
     HfFamily{"pegasus", "m2m_100 nllb", true, read_pegasus},

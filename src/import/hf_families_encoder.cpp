@@ -43,6 +43,13 @@ void as_bert(HfReading& r, HfEncoder kind) {
   m.encoder = kind;
 }
 
+void only_absolute_positions(HfReading& r) {
+  const std::string kind = r.keys.text_or({"position_embedding_type"}, "absolute");
+  if (kind == "absolute") return;
+  r.keys.problems().add(r.keys.find({"position_embedding_type"})->span,
+                        fmt::format("positions of kind {} are not read", in_quotes(kind)), "read: absolute");
+}
+
 }  // namespace
 
 /// Positions and segments are tables beside the words'.
@@ -54,11 +61,7 @@ void read_bert(HfReading& r) {
   m.learned_positions = {m.max_seq.value + segments.value, m.max_seq.where};
   refuse_set(r, {"is_decoder"}, "a BERT that generates is not read");
   refuse_set(r, {"add_cross_attention"}, "a BERT with cross attention is not read");
-  const std::string kind = r.keys.text_or({"position_embedding_type"}, "absolute");
-  if (kind != "absolute") {
-    r.keys.problems().add(r.keys.find({"position_embedding_type"})->span,
-                          fmt::format("positions of kind {} are not read", in_quotes(kind)), "read: absolute");
-  }
+  only_absolute_positions(r);
 }
 
 /// DistilBERT, arXiv:1910.01108: BERT's layers under other names, without segments and pooler.
@@ -76,6 +79,110 @@ void read_distilbert(HfReading& r) {
   m.tied_embeddings = r.keys.flag({"tie_word_embeddings"}, true);
   m.learned_positions = m.max_seq;
   r.keys.flag({"sinusoidal_pos_embds"}, false);  // the table is there either way
+}
+
+namespace {
+
+/// A width that the layers' own must equal.
+void same_as_model(HfReading& r, HfNames names) {
+  const auto width = r.keys.size(names);
+  if (!width || width->value == r.model.d_model.value) return;
+  r.keys.problems().add(width->where, fmt::format("'{}' is {}, and is read as hidden_size ({}) only", *names.begin(),
+                                                  width->value, r.model.d_model.value));
+}
+
+/// "p2c|c2p", or a list of both.
+void only_both_position_scores(HfReading& r) {
+  const ConfigNode* kinds = r.keys.find({"pos_att_type"});
+  std::string said = kinds == nullptr ? "" : kinds->text;
+  if (kinds != nullptr) {
+    for (const ConfigNode& item : kinds->items) said += item.text + '|';
+  }
+  const bool both = said.find("c2p") != std::string::npos && said.find("p2c") != std::string::npos;
+  if (both && said.find("p2p") == std::string::npos) return;
+  r.keys.problems().add(kinds == nullptr ? r.keys.span() : kinds->span,
+                        "'pos_att_type' is read as c2p and p2c together only");
+}
+
+/// Contents are scored against `span` relative positions before and behind a token, whose table all layers share.
+void read_disentangled(HfReading& r, const Size& span, bool own_projections, bool normed) {
+  HfArchitecture& m = r.model;
+  if (!r.keys.flag({"relative_attention"}, false)) {
+    r.keys.problems().add(r.keys.span(), "'relative_attention' is read as true only");
+  }
+  only_both_position_scores(r);
+  m.disentangled = HfDisentangled{{2 * span.value, span.where}, own_projections};
+  m.position_biases = {(2 * span.value + (normed ? 2 : 0)) * m.d_model.value, span.where};
+  m.learned_positions = r.keys.size_or({"type_vocab_size"}, 0, {0, 1e6});
+  if (r.keys.flag({"position_biased_input"}, true)) m.learned_positions.value += m.max_seq.value;
+  same_as_model(r, {"embedding_size"});
+  same_as_model(r, {"pooler_hidden_size"});
+}
+
+/// Positions before a token that are told apart; below 1, or not said: all there are.
+Size read_span(HfReading& r, HfNames names) {
+  const ConfigNode* said = r.keys.find(names);
+  Size out = r.model.max_seq;
+  if (said != nullptr && !said->is_null() && !said->text.starts_with("-") && said->text != "0") {
+    out = r.keys.whole(*said, *names.begin()).value_or(out);
+  }
+  r.keys.remark(fmt::format("{} relative positions are told apart before a token, and as many behind it", out.value));
+  return out;
+}
+
+}  // namespace
+
+/// ELECTRA, arXiv:2003.10555: BERT's layers behind an embedding that may be narrower, and a head that tells which
+/// tokens were replaced.
+void read_electra(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 512});
+  as_bert(r, HfEncoder::kElectra);
+  refuse_set(r, {"is_decoder"}, "an ELECTRA that generates is not read");
+  only_absolute_positions(r);
+  const Size width = r.keys.size_or({"embedding_size"}, 128);
+  const Size segments = r.keys.size_or({"type_vocab_size"}, 2, {0, 1e6});
+  const Size rows{m.max_seq.value + segments.value, m.max_seq.where};
+  if (width.value == m.d_model.value) {
+    m.learned_positions = rows;
+  } else {
+    m.embedding_dim = width;
+    m.embedding_bias = true;
+    m.input_tokens = rows;
+  }
+}
+
+/// DeBERTa, arXiv:2006.03654: positions have projections of their own in each layer.
+void read_deberta(HfReading& r) {
+  read_shape(r, {.max_seq = 512});
+  as_bert(r, HfEncoder::kUnpooled);
+  r.model.key_bias = false;
+  read_disentangled(r, read_span(r, {"max_relative_positions"}), true, false);
+}
+
+/// DeBERTa-v2 and v3, arXiv:2111.09543: positions in buckets, projected by the matrices of contents.
+void read_deberta_v2(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 512});
+  as_bert(r, HfEncoder::kUnpooled);
+  if (const auto width = r.keys.size({"attention_head_size"})) m.head_dim = *width;
+  r.keys.find({"max_relative_positions"});
+  const ConfigNode* buckets = r.keys.find({"position_buckets"});
+  const bool in_buckets = buckets != nullptr && !buckets->is_null() && !buckets->text.starts_with("-");
+  if (!r.keys.has({"norm_rel_ebd"})) r.keys.defaulted("norm_rel_ebd", "none", kClassDefault);
+  const std::string norms = r.keys.text_or({"norm_rel_ebd"}, "none");
+  if (norms != "none" && norms != "layer_norm") {
+    r.keys.problems().add(r.keys.find({"norm_rel_ebd"})->span,
+                          fmt::format("norm_rel_ebd {} is not known", in_quotes(norms)), "known: none, layer_norm");
+  }
+  read_disentangled(r, in_buckets ? read_span(r, {"position_buckets"}) : read_span(r, {"max_relative_positions"}),
+                    false, norms == "layer_norm");
+  if (!r.keys.flag({"share_att_key"}, false)) {
+    r.keys.problems().add(r.keys.span(), "'share_att_key' is read as true only");
+  }
+  if (r.keys.size_or_none({"conv_kernel_size"}, {0, 1000}).value > 0) {
+    r.keys.problems().add(r.keys.find({"conv_kernel_size"})->span, "a convolution beside the first layer is not read");
+  }
 }
 
 /// MPNet, arXiv:2004.09297: no segments, and a table of distances for all layers.

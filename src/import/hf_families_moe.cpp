@@ -392,6 +392,32 @@ void read_bailing_moe_v2(HfReading& r) {
   r.model.o_bias = r.keys.flag({"use_bias"}, false);
   prefixed_experts(r, {.experts = 256, .top_k = 8, .d_ff = 512}, 1);
   if (!r.keys.flag({"use_qk_norm"}, true)) r.model.qk_norm = "none";
+  if (r.model.moe && !r.keys.flag({"moe_router_enable_expert_bias"}, true)) r.model.moe->router_correction_bias = false;
+}
+
+/// Ring-linear, arXiv:2510.19338 section 2: lightning attention with norms of queries and keys, and full attention at
+/// the end of each group of layers.
+void read_bailing_moe_linear(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_bailing_moe_v2(r);
+  if (r.keys.has({"kv_lora_rank"})) {
+    r.keys.problems().add(r.keys.find({"kv_lora_rank"})->span, "latent beside linear attention is not read");
+  }
+  if (m.qkv_bias || m.o_bias) r.keys.problems().add(r.keys.span(), "biases of linear attention are not read");
+  const Size group = r.keys.size_or({"layer_group_size"}, 1, {1, 1e4});
+  if (m.layer_count() % group.value != 0) {
+    r.keys.problems().add(group.where,
+                          fmt::format("{} layers are no whole number of groups of {}", m.layer_count(), group.value));
+  }
+  const auto listed = read_layer_types(r, {"layer_types"}, "lightning");
+  for (std::size_t i = 0; i < m.layers.size(); ++i) {
+    const bool full = (static_cast<std::int64_t>(i) + 1) % group.value == 0;
+    m.layers[i].mixer = listed ? (*listed)[i] : full ? "full" : "lightning";
+  }
+  m.lightning = HfLightning{m.heads, m.head_dim, m.qk_norm != "none"};
+  if (!m.moe) return;
+  const auto shared = r.keys.size({"moe_shared_expert_intermediate_size"});
+  if (shared) m.moe->shared_d_ff = {shared->value * m.moe->shared_experts.value, shared->where};
 }
 
 void read_ernie4_5_moe(HfReading& r) {

@@ -192,6 +192,32 @@ void read_longcat_flash(HfReading& r) {
   for (std::size_t i = 0; i < m.layers.size(); ++i) m.layers[i].ffn = i % 2 == 0 ? "moe" : "dense";
 }
 
+/// LongCat-Flash-Lite, arXiv:2601.21204: for each length of n-grams from two on so many tables of hashes, each two rows
+/// longer than the last, whose rows together are as wide as the model.
+void read_longcat_flash_ngram(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_longcat_flash(r);
+  const Size longest = r.keys.required({"emb_neighbor_num"}, "tokens of the longest n-gram", {2, 100});
+  const Size splits = r.keys.required({"emb_split_num"}, "tables of each length of n-grams", {1, 100});
+  const ConfigNode* said = r.keys.find({"ngram_vocab_size_ratio"});
+  if (said == nullptr || said->is_null()) {
+    r.keys.problems().add(r.keys.span(), "the file has no 'ngram_vocab_size_ratio' (rows of a table / vocabulary)");
+    return;
+  }
+  const auto ratio = r.keys.decimal(*said, "ngram_vocab_size_ratio", {1e-3, 1e6});
+  const std::int64_t tables = splits.value * (longest.value - 1);
+  if (!ratio || !longest.known || !splits.known) return;
+  if (m.d_model.value % tables != 0) {
+    r.keys.problems().add(splits.where,
+                          fmt::format("{} tables do not divide the width of {}", tables, m.d_model.value));
+    return;
+  }
+  const auto rows = static_cast<std::int64_t>(*ratio * static_cast<double>(m.vocab.value));
+  m.ngrams = HfNgrams{
+      {tables, splits.where}, {tables * rows + tables * tables, said->span}, {m.d_model.value / tables, splits.where}};
+  r.keys.remark(fmt::format("{} tables of n-grams have {} rows together", tables, m.ngrams->rows.value));
+}
+
 namespace {
 
 /// Layers marked 1 choose blocks of keys by an indexer; the others attend to all.

@@ -218,8 +218,28 @@ HfTower read_mllama_tower(TowerReading& r) {
   return t;
 }
 
+/// Whisper's encoder (arXiv:2212.04356): frames of sound through two convolutions, of which the second halves them, and
+/// no bias of keys. Pairs of its positions go on.
+HfTower read_qwen2_audio(TowerReading& r) {
+  HfTower t;
+  t.name = "audio";
+  t.d_model = r.keys.size_or({"d_model"}, 1280);
+  t.layers = r.keys.size_or({"encoder_layers"}, 32, {1, 1e4});
+  t.heads = r.keys.size_or({"encoder_attention_heads"}, 20);
+  t.d_ff = r.keys.size_or({"encoder_ffn_dim"}, 5120);
+  t.key_bias = false;
+  t.final_norm = true;
+  const std::int64_t d = t.d_model.value;
+  constexpr std::int64_t kTaps = 3;
+  t.stem = {{kTaps * value(r, {"num_mel_bins"}, 128), d, true}, {kTaps * d, d, true}};
+  t.learned_positions = t.tokens = value(r, {"max_source_positions"}, 1500);
+  t.merge = 2;
+  t.projector.push_back({d, r.width, true});
+  return t;
+}
+
 struct TowerClass {
-  std::string_view name;    ///< model_type of the vision_config
+  std::string_view name;    ///< model_type of the vision_config or audio_config
   std::string_view family;  ///< whose files leave that out or call it as themselves
   HfTower (*read)(TowerReading&);
 };
@@ -230,7 +250,8 @@ constexpr std::array kTowerClasses{TowerClass{"clip_vision_model", "llava", read
                                    TowerClass{"qwen2_5_vl", "qwen2_5_vl", read_qwen25_vl_tower},
                                    TowerClass{"qwen3_vl", "qwen3_vl", read_qwen3_vl_tower},
                                    TowerClass{"qwen3_vl_moe", "qwen3_vl_moe", read_qwen3_vl_tower},
-                                   TowerClass{"mllama_vision_model", "mllama", read_mllama_tower}};
+                                   TowerClass{"mllama_vision_model", "mllama", read_mllama_tower},
+                                   TowerClass{"qwen2_audio_encoder", "qwen2_audio", read_qwen2_audio}};
 
 std::string text_of(const ConfigNode& map, std::string_view key) {
   const ConfigNode* found = map.find(key);
@@ -251,6 +272,7 @@ std::string_view first_missing(const ConfigNode& vision, const TowerClass& known
   if (known.read == read_qwen2_vl_tower || known.read == read_qwen3_vl_tower) needed.clear();
   if (known.read == read_qwen25_vl_tower) needed = {"hidden_size"};
   if (known.read == read_mllama_tower) needed.pop_back();
+  if (known.read == read_qwen2_audio) needed = {"d_model"};
   for (const std::string_view key : needed) {
     const ConfigNode* found = vision.find(key);
     if (found == nullptr || found->is_null()) return key;
@@ -319,8 +341,9 @@ void read_towers(HfReading& r) {
   for (const std::string_view key : {"vision_config", "audio_config"}) {
     const ConfigNode* found = r.keys.top().find(key);
     if (found == nullptr || found->kind != ConfigNode::Kind::kMap) continue;
-    const TowerClass* known = key == "vision_config" ? tower_class(r.keys.top(), *found) : nullptr;
-    if (known == nullptr) {
+    const bool seen = key == "vision_config";
+    const TowerClass* known = tower_class(r.keys.top(), *found);
+    if (known == nullptr || (known->read == read_qwen2_audio) == seen) {
       r.keys.remark(fmt::format("the language model alone is read: {} is not counted", key));
       continue;
     }
@@ -336,8 +359,8 @@ void read_towers(HfReading& r) {
     for (const ImportNotes::Default& d : notes.defaults) {
       r.keys.defaulted(fmt::format("{}.{}", key, d.key), d.value, d.why);
     }
-    r.keys.remark(
-        fmt::format("{} is a tower of class {}, counted apart, which --images shows images", key, known->name));
+    r.keys.remark(fmt::format("{} is a tower of class {}, counted apart, which {}", key, known->name,
+                              seen ? "--images shows images" : "is held and given no sound"));
   }
   if (!r.model.has_mixer("cross")) return;
   if (r.model.towers.empty()) {

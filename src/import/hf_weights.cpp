@@ -34,6 +34,10 @@ class LayerWeights {
       attention("out_proj", {d_, d_});
     } else if (layer.mixer == "lightning") {
       lightning();
+    } else if (layer.mixer == "rwkv") {
+      rwkv(layer.reuse);
+    } else if (layer.mixer == "rglru") {
+      rglru();
     } else if (layer.mixer == "mamba1") {
       mamba1();
     } else if (layer.mixer == "mamba2") {
@@ -51,6 +55,7 @@ class LayerWeights {
     }
     if (m_.laurel_rank.value > 0) add(WeightPart::kMlp, "laurel", product({d_, 2, m_.laurel_rank.value}));
     if (layer.ffn == "dense") mlp(WeightPart::kMlp, d_, layer.d_ff > 0 ? layer.d_ff : m_.d_ff.value, 1);
+    if (layer.ffn == "dense" && m_.receptance) add(WeightPart::kMlp, "receptance", product({d_, d_}));
     if (layer.ffn == "moe") experts();
     return out_;
   }
@@ -135,6 +140,24 @@ class LayerWeights {
     const std::int64_t width = m_.lightning->heads.value * m_.lightning->head_dim.value;
     attention("qkv_proj", {d_, 3, width});
     attention("output_gate", {d_, width});
+    attention("out_proj", {width, d_});
+  }
+
+  void rwkv(bool shares) {
+    const HfRwkv& w = *m_.rwkv;
+    const std::int64_t width = w.width.value;
+    attention("qkv_proj", {d_, 3, width});
+    if (w.version == 5 || w.version == 6) attention("g_proj", {d_, width});
+    attention("adapter", {w.mix_rank.value, 10, d_});
+    for (const Size& rank : {w.decay_rank, w.rate_rank, w.gate_rank}) attention("adapter", {rank.value, d_ + width});
+    if (shares) attention("adapter", {w.value_rank.value, d_ + width});
+    attention("out_proj", {width, d_});
+  }
+
+  void rglru() {
+    const std::int64_t width = m_.rglru->width.value;
+    attention("in_proj", {d_, 2, width});
+    attention("gates", {width / std::max<std::int64_t>(m_.rglru->blocks.value, 1), 2, width});
     attention("out_proj", {width, d_});
   }
 
@@ -335,6 +358,12 @@ HfWeights::HfWeights(const HfArchitecture& model, const HfScheme& plain) {
     outer_.push_back(
         {WeightPart::kEmbedding, "embed_tokens_per_layer", product({model.per_layer->vocab.value, all}), plain});
     outer_.push_back({WeightPart::kMlp, "per_layer_model_projection", product({model.d_model.value, all}), plain});
+  }
+  if (model.ngrams) {
+    const HfNgrams& n = *model.ngrams;
+    outer_.push_back({WeightPart::kEmbedding, "ngram_embeddings", product({n.rows.value, n.width.value}), plain});
+    outer_.push_back({WeightPart::kEmbedding, "ngram_projections",
+                      product({n.tables.value, n.width.value, model.d_model.value}), plain});
   }
   const double head = model.head_outputs ? product({model.head_outputs->value, model.d_model.value}) : table;
   if (model.streams.value > 1 && model.stream_kind == "altup") {

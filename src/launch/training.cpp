@@ -116,7 +116,8 @@ std::string expert_layers(const ModelSpec& model) {
 void add_architecture(const ModelSpec& model, LaunchTerms& t) {
   const AttentionSpec& a = model.attention;
   const auto all = [&](auto&& holds) { return std::all_of(model.kinds.begin(), model.kinds.end(), holds); };
-  const bool decoder = a.causal && model.streams.count == 1 && model.head_dense == HeadDense::kNone;
+  const bool plain_parts = model.norm_weights && model.mlp.activation_weights == 0 && !model.ngram_embedding;
+  const bool decoder = a.causal && model.streams.count == 1 && model.head_dense == HeadDense::kNone && plain_parts;
   t.words["plain_layers"] =
       on_off(decoder && all([&](const LayerKind& k) {
                return k.mixer == (a.mla ? MixerKind::kMla : MixerKind::kFull) && k.ffn != FfnKind::kNone && !k.d_ff;

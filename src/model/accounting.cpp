@@ -78,7 +78,7 @@ ParameterCount count_parameters(const ModelSpec& model) {
   const double idle_share = model.moe ? 1 - dims.top_k / dims.experts : 0;
   count.active = count.total - count.experts * idle_share;
   for (const Op<double>& op : embedding_ops(model, dims)) {
-    if (op.name == kPerLayerTable) count.active -= op.parameters();
+    if (is_side_table(op.name)) count.active -= op.parameters();
   }
   return count;
 }

@@ -68,6 +68,7 @@ LayerCache layer_cache(const ModelSpec& model, const LayerKind& layer) {
     case MixerKind::kFull:
     case MixerKind::kSliding:
     case MixerKind::kChunked:
+    case MixerKind::kStrided:
     case MixerKind::kMla: return attention_cache(model.attention, layer);
     case MixerKind::kGdn: {
       const GdnSpec& g = *model.gdn;
@@ -109,6 +110,20 @@ LayerCache layer_cache(const ModelSpec& model, const LayerKind& layer) {
     case MixerKind::kConv: {
       out.conv_elements = to_double(model.d_model * (model.conv->kernel - 1));
       out.state_ways = model.d_model;
+      return out;
+    }
+    case MixerKind::kRwkv: {  // and the last inputs of time and channel mixing
+      const RwkvSpec& w = *model.rwkv;
+      out.state_elements = to_double(w.version == 4 ? 3 * w.width : w.width * w.head_dim);
+      out.conv_elements = to_double((layer.ffn == FfnKind::kNone ? 1 : 2) * model.d_model);
+      out.state_ways = w.heads();
+      return out;
+    }
+    case MixerKind::kRglru: {
+      const RglruSpec& g = *model.rglru;
+      out.state_elements = to_double(g.width);
+      out.conv_elements = to_double(g.width * (g.conv_kernel - 1));
+      out.state_ways = g.blocks;
       return out;
     }
     case MixerKind::kNone: break;

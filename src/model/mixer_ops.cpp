@@ -1,7 +1,8 @@
 // Attention as operation lists. Shapes: scaling book, chapter 4 (multi-head, grouped-query); DeepSeek-V2,
 // arXiv:2405.04434 section 2.1 (MLA); DeepSeek-V3.2, arXiv:2512.02556 section 2 (indexer and chosen tokens);
 // Transformer-XL, arXiv:1901.02860 section 3.3 (relative positions); gated output: Qwen3-Next; compressed attention:
-// DeepSeek-V4 (huggingface/transformers: models/deepseek_v4); cross attention: arXiv:1706.03762 section 3.2.3. What the
+// DeepSeek-V4 (huggingface/transformers: models/deepseek_v4); strided: Phi-3, arXiv:2404.14219 section 2; disentangled:
+// DeBERTa, arXiv:2006.03654 section 3.1; cross attention: arXiv:1706.03762 section 3.2.3. What the
 // backward pass keeps follows Korthikanti et al. 2022, arXiv:2205.05198 section 4, with flash attention (no score
 // matrix is kept).
 #include "base/check.h"
@@ -28,7 +29,12 @@ class AttentionBuilder {
     }
     if (list_.model().relative_positions) relative_positions();
     if (chooses() && !layer_.reuse) indexer();
-    attention();
+    if (kind_ == MixerKind::kStrided) {
+      strided(*a_.strided);
+    } else {
+      attention();
+    }
+    if (a_.disentangled) position_scores(*a_.disentangled);
     if (a_.output_gate) output_gate("output gate projection", heads_.heads * heads_.v_head_dim);
     if (a_.head_gate) output_gate("head gate projection", heads_.heads);
     list_.output("attention output projection", Part::kAttention, heads_.heads * heads_.v_head_dim, a_.o_bias);
@@ -289,6 +295,56 @@ class AttentionBuilder {
     // A second set of scores, against the relative positions.
     if (list_.model().relative_positions) op.qk_width = op.qk_width * R(2.0);
     list_.add(std::move(op));
+  }
+
+  /// Each head attends to its local tokens and to every stride-th block of those before them. The heads of a group
+  /// begin at different blocks, so of the keys and values further back so many strides are read as the group has heads.
+  void strided(const StridedSpec& s) {
+    const R far = R(1.0) / fixed<R>(s.stride);
+    const R read = min(R(1.0), heads_.heads / heads_.kv_heads * far);
+    share_of_attention("local attention", Reach::kWindow, fixed<R>(s.local), R(1.0) - far, R(1.0) - read);
+    share_of_attention("strided attention", Reach::kAll, R(0.0), far, read);
+    list_.last().saved = R(0.0);  // one output of both
+    list_.last().keep = Keep::kNever;
+  }
+
+  void share_of_attention(std::string_view name, Reach reach, const R& span, const R& scored, const R& read) {
+    const R& v_dim = heads_.v_head_dim;
+    list_.add({.name = name,
+               .kind = OpKind::kAttention,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .groups = heads_.kv_heads,
+               .qk_width = heads_.heads * heads_.head_dim * scored,
+               .v_width = heads_.heads * v_dim * scored,
+               .heads = heads_.heads * scored,
+               .reach = reach,
+               .span = span,
+               .shared = heads_.kv_heads * (heads_.head_dim + v_dim) * read,
+               .saved = heads_.heads * (v_dim + R(2.0)),
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kHeads});
+  }
+
+  /// Queries against keys of the relative positions, and keys against their queries. The positions are projected once
+  /// for a batch, which no token's share shows.
+  void position_scores(const DisentangledSpec& d) {
+    const R width = heads_.heads * heads_.head_dim;
+    if (d.own_projections) {
+      list_.matmul("position projections", Part::kAttention, TpRule::kColumn, dims_.d_model, R(2.0) * width, false,
+                   TpRule::kColumn);
+      list_.last().extra_parameters = width;  // a bias of the queries
+      list_.last().rows = list_.last().saved = R(0.0);
+    }
+    list_.add({.name = "position scores",
+               .kind = OpKind::kAttention,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .groups = heads_.kv_heads,
+               .qk_width = R(2.0) * width,
+               .heads = heads_.heads,
+               .reach = Reach::kFixed,
+               .span = fixed<R>(d.positions)});
   }
 
   void reach(Op<R>& op) const {

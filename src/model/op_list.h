@@ -37,7 +37,7 @@ class OpList {
          .kind = OpKind::kVector,
          .part = Part::kNorm,
          .tp = TpRule::kSequence,
-         .extra_parameters = width * R(model_.norm_bias ? 2.0 : 1.0),
+         .extra_parameters = width * R(model_.norm_parameters()),
          .reads = width,
          .writes = width,
          .flops = width * R(4.0),
@@ -85,14 +85,14 @@ class OpList {
 };
 
 /// Operations of a layer's mixer, from its normed input to its projected output: attention over keys and values (full,
-/// sliding, chunked, mla), or a recurrence with a state (gdn, kda, lightning, conv, mamba1, mamba2). full+mamba2 has
-/// both.
+/// sliding, chunked, mla, strided), or a recurrence with a state (gdn, kda, lightning, conv, mamba1, mamba2, rwkv,
+/// rglru). full+mamba2 has both.
 template <class R>
 void add_attention(OpList<R>& list, const LayerKind& kind);
 /// The attention of a full+cross layer to the encoder's output, behind that to the sequence.
 template <class R>
 void add_cross_attention(OpList<R>& list, const LayerKind& kind);
 template <class R>
-void add_recurrence(OpList<R>& list, MixerKind kind);
+void add_recurrence(OpList<R>& list, const LayerKind& kind);
 
 }  // namespace scalecalc

@@ -60,7 +60,7 @@ class LayerBuilder {
 
   void mix(bool post_norm) {
     if (attends()) add_attention(list_, kind_);
-    if (!attends() || kind_.mixer == MixerKind::kFullMamba2) add_recurrence(list_, kind_.mixer);
+    if (!attends() || kind_.mixer == MixerKind::kFullMamba2) add_recurrence(list_, kind_);
     if (post_norm) list_.norm(attends() ? "post-attention norm" : "post-mixer norm", dims_.d_model, Keep::kSelective);
     if (model_.laurel_rank > 0) laurel();
   }
@@ -217,7 +217,25 @@ class LayerBuilder {
     }
     list_.matmul("mlp up projection", Part::kMlp, TpRule::kColumn, dims_.d_model, width, bias, TpRule::kColumn);
     activation(width, R(1.0), Part::kMlp, TpRule::kColumn);
+    list_.last().extra_parameters =
+        fixed<R>(model_.mlp.activation_weights) + fixed<R>(model_.mlp.token_shift) * dims_.d_model;
     list_.output("mlp down projection", Part::kMlp, width, bias);
+    if (model_.mlp.receptance) receptance();
+  }
+
+  /// What the MLP hands on, gated by a projection of its input.
+  void receptance() {
+    const R& d = dims_.d_model;
+    list_.matmul("receptance projection", Part::kMlp, TpRule::kSequence, d, d, false, TpRule::kSequence);
+    list_.add({.name = "receptance gate",
+               .kind = OpKind::kVector,
+               .part = Part::kMlp,
+               .tp = TpRule::kSequence,
+               .reads = R(2.0) * d,
+               .writes = d,
+               .flops = R(5.0) * d,
+               .saved = d,
+               .keep = Keep::kWithoutRemat});
   }
 
   void expert_matmul(std::string_view name, TpRule tp, const R& k, const R& n) {
@@ -338,8 +356,8 @@ std::vector<Op<R>> layer_ops(const ModelSpec& model, const LayerKind& kind, cons
 template <class R>
 std::vector<Op<R>> lookup_ops(const ModelSpec& model, const ModelDims<R>& dims) {
   const R positions = fixed<R>(model.learned_positions);
-  const R norm = dims.d_model * R(model.embedding_norm ? (model.norm_bias ? 2.0 : 1.0) : 0.0);
   const R width = model.embedding_dim > 0 ? fixed<R>(model.embedding_dim) : dims.d_model;
+  const R norm = width * R(model.embedding_norm ? model.norm_parameters() : 0.0);
   // A lookup reads one row per token; its weights are a table, not a matmul.
   OpList<R> list(model, dims);
   list.add({.name = "embedding lookup",
@@ -351,9 +369,22 @@ std::vector<Op<R>> lookup_ops(const ModelSpec& model, const ModelDims<R>& dims) 
             .reads = width,
             .writes = width});
   if (model.embedding_dim > 0) {
-    list.matmul("embedding projection", Part::kEmbedding, TpRule::kSequence, width, dims.d_model, false,
+    list.matmul("embedding projection", Part::kEmbedding, TpRule::kSequence, width, dims.d_model, model.embedding_bias,
                 TpRule::kSequence);
     list.last().saved = width;  // its input; its output is the first layer's
+  }
+  if (model.ngram_embedding) {
+    const R found = fixed<R>(model.ngram_embedding->tables * model.ngram_embedding->width);
+    list.add({.name = kNgramTables,
+              .kind = OpKind::kVector,
+              .part = Part::kEmbedding,
+              .tp = TpRule::kSequence,
+              .extra_parameters = fixed<R>(model.ngram_embedding->rows) * fixed<R>(model.ngram_embedding->width),
+              .reads = found,
+              .writes = found});
+    list.matmul("n-gram projection", Part::kEmbedding, TpRule::kSequence, found, dims.d_model, false,
+                TpRule::kSequence);
+    list.last().saved = found;  // its input; its output is the first layer's
   }
   if (model.per_layer_embedding) {
     const R each = fixed<R>(model.per_layer_embedding->width);
@@ -403,7 +434,7 @@ template <class R>
 std::vector<Op<R>> head_ops(const ModelSpec& model, const ModelDims<R>& dims) {
   OpList<R> list(model, dims);
   const R sums = model.residual_block > 0 ? R(2.0) * dims.d_model : R(0.0);  // the last one over all blocks
-  const R norm_weights = dims.d_model * R(model.norm_bias ? 2.0 : 1.0) + sums;
+  const R norm_weights = dims.d_model * R(model.norm_parameters()) + sums;
   const bool norm = model.final_norm;
   list.add({.name = norm ? "final norm" : "head input",
             .kind = OpKind::kVector,
@@ -417,19 +448,22 @@ std::vector<Op<R>> head_ops(const ModelSpec& model, const ModelDims<R>& dims) {
             .keep = Keep::kAlways});
   if (model.streams.count > 1) stream_head(model, dims, list);
   if (model.head_dense != HeadDense::kNone) {
-    const bool pooler = model.head_dense == HeadDense::kPooler;
-    list.matmul(pooler ? "pooler" : "head transform", Part::kHead, TpRule::kSequence, dims.d_model, dims.d_model,
-                pooler || model.mlp.bias, TpRule::kSequence);
+    const bool pooler = model.head_dense == HeadDense::kPooler, transform = model.head_dense == HeadDense::kTransform;
+    const R out = transform && model.embedding_dim > 0 ? fixed<R>(model.embedding_dim) : dims.d_model;
+    list.matmul(pooler ? "pooler" : "head transform", Part::kHead, TpRule::kSequence, dims.d_model, out,
+                !transform || model.mlp.bias, TpRule::kSequence);
     // One token of the sequence is pooled, which no token's share shows.
     if (pooler) list.last().rows = list.last().saved = R(0.0);
-    if (!pooler) list.norm("head norm", dims.d_model, Keep::kAlways);
+    if (transform) list.norm("head norm", out, Keep::kAlways);
   }
   if (model.head_width() == 0) return list.take();
   R width = dims.d_model;
   if (model.embedding_dim > 0 && !model.head_outputs) {
     width = fixed<R>(model.embedding_dim);
-    list.matmul("projection to the embedding", Part::kHead, TpRule::kSequence, dims.d_model, width, false,
-                TpRule::kSequence);
+    if (model.head_dense != HeadDense::kTransform) {
+      list.matmul("projection to the embedding", Part::kHead, TpRule::kSequence, dims.d_model, width, false,
+                  TpRule::kSequence);
+    }
   }
   list.add({.name = model.head_outputs ? "output projection" : "vocabulary projection",
             .kind = OpKind::kMatmul,
@@ -454,7 +488,7 @@ template <class R>
 std::vector<Op<R>> mtp_ops(const ModelSpec& model, const ModelDims<R>& dims) {
   // DeepSeek-V3 report, arXiv:2412.19437 section 2.2: the previous depth's state and the next token's embedding are
   // normed, concatenated and projected back to d_model; the module has its own final norm.
-  const R norms = dims.d_model * R(model.norm_bias ? 6.0 : 3.0);
+  const R norms = dims.d_model * R(3.0 * model.norm_parameters());
   return {{.name = "mtp norms",
            .kind = OpKind::kVector,
            .part = Part::kMtp,

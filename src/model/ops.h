@@ -5,6 +5,7 @@
 // All sizes are per token of one layer; nothing here knows a chip or a layout.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string_view>
@@ -17,6 +18,10 @@ namespace scalecalc {
 
 /// The lookup whose table gives every layer a vector of its own: one row of it is read for a token.
 inline constexpr std::string_view kPerLayerTable = "per-layer embedding lookup";
+/// The same of the tables of hashed n-grams.
+inline constexpr std::string_view kNgramTables = "n-gram embedding lookup";
+/// Whether an operation looks rows up in a table whose others no token reads.
+inline bool is_side_table(std::string_view name) { return name == kPerLayerTable || name == kNgramTables; }
 
 enum class OpKind {
   kMatmul,         ///< [tokens, k] x [k, n]
@@ -145,10 +150,33 @@ template <class R>
 struct TowerPart {
   std::vector<Op<R>> ops;
   double count = 1;
-  bool shown = true;  ///< whether it is given anything to read
+  bool shown = true;       ///< whether it is given anything to read
+  R width{0.0};            ///< of the tower's residual stream, for one token of the sequence
+  std::int64_t heads = 0;  ///< that tensor ranks divide, with d_ff; 0: nothing they divide
+  std::int64_t d_ff = 0;
+
+  /// Whether so many tensor ranks divide it; else each has it whole.
+  bool divides(std::int64_t tp) const { return heads > 0 && heads % tp == 0 && d_ff % tp == 0; }
+  /// Tensor ranks that divide the weights of one of its operations.
+  double weight_ways(const Op<R>& op, std::int64_t tp) const {
+    const auto ranks = static_cast<double>(tp);
+    if (!divides(tp)) return 1;
+    if (op.tp == TpRule::kKvColumn) return std::min(ranks, value_of(op.groups));
+    return op.tp == TpRule::kColumn || op.tp == TpRule::kRow ? ranks : 1;
+  }
 };
 
-/// The first projection, layers and projector of each of the model's towers, in execution order.
+/// As tensor ranks have what they do not divide: whole weights, and the positions of whole sequences.
+template <class R>
+void hold_whole(std::vector<Op<R>>& ops) {
+  for (Op<R>& op : ops) {
+    op.tp = op.saved_tp = TpRule::kSequence;
+    op.groups = R(1.0);
+  }
+}
+
+/// The first projection, layers and projector of each of the model's towers, in execution order; tensor ranks divide
+/// layers as the model's own (Megatron-LM, vLLM), ends not.
 template <class R>
 std::vector<TowerPart<R>> tower_parts(const ModelSpec& model);
 

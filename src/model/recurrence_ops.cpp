@@ -1,11 +1,16 @@
 // Recurrences with a state as operation lists. Gated delta net: arXiv:2412.06464 section 3, with the projections and
 // the short convolution of Qwen3-Next. Lightning attention: MiniMax-01, arXiv:2501.08313 section 2. Mamba-1:
 // arXiv:2312.00752 section 3, with the norms of Jamba, arXiv:2403.19887 section 3. Mamba-2: arXiv:2405.21060 section 7.
+// RWKV: arXiv:2305.13048 section 3 (4), arXiv:2404.05892 section 4 (5 and 6), arXiv:2503.14456 section 4 (7). Griffin:
+// arXiv:2402.19427 section 2.
 //
 // `recurrence` is what FLOPs conventions count per element of the state: 8 for the gated delta rule and 7 for Mamba-2
 // as Megatron-LM (num_floating_point_operations), 9 for Mamba-1 (state-spaces/mamba issue 110), 4 for lightning
 // attention (outer product and read). `flops` is what kernels do: the same products of the state and those inside
-// chunks of tokens, for the chunk lengths of the published kernels.
+// chunks of tokens, for the chunk lengths of the published kernels. RWKV and Griffin go token by token: 8 operations of
+// each of the three elements a channel of RWKV-4 keeps; a product and three multiply-adds (decay, bonus, read) of
+// RWKV-5 and 6; of RWKV-7 a product and four multiply-adds (decay; what is unlearned, twice; what is learned; read); 10
+// of Griffin's gate, decay and input scale.
 #include "base/check.h"
 #include "model/op_list.h"
 
@@ -96,6 +101,10 @@ class RecurrenceBuilder {
     elementwise("query, key and value activation", R(3.0) * width, R(3.0) * width, R(kSiluFlops));
     column("gate projection", d_model_, width);
     const R state = width * dim;
+    if (l.qk_norm) {
+      elementwise("query and key norms", R(2.0) * width, R(2.0) * width, R(4.0));
+      list_.last().extra_parameters = R(2.0) * dim;
+    }
     list_.add({.name = "lightning attention",
                .kind = OpKind::kScan,
                .part = Part::kAttention,
@@ -185,7 +194,109 @@ class RecurrenceBuilder {
     list_.output("output projection", Part::kAttention, inner, false);
   }
 
+  /// `shares`: the layer mixes its values with the first layer's.
+  void rwkv(const RwkvSpec& w, bool shares) {
+    const R width = fixed<R>(w.width);
+    token_shift(w);
+    column(w.version == 5 || w.version == 6 ? "receptance, key, value and gate projection"
+                                            : "receptance, key and value projection",
+           d_model_, (w.version == 5 || w.version == 6 ? R(4.0) : R(3.0)) * width);
+    if (w.version >= 6) adapter("decay adapter", fixed<R>(w.decay_rank), width);
+    if (w.version >= 7) {
+      adapter("learning rate adapter", fixed<R>(w.rate_rank), width);
+      list_.last().extra_parameters = width;  // its bias
+      adapter("gate adapter", fixed<R>(w.gate_rank), width);
+      if (shares) {
+        adapter("value residual adapter", fixed<R>(w.value_rank), width);
+        list_.last().extra_parameters = width;
+      }
+    }
+    wkv(w);
+    if (w.version >= 5) gated_norm("group norm and gate", width, R(2.0) * width);
+    if (w.version == 4) elementwise("receptance gate", R(2.0) * width, width, R(kSiluFlops));
+    list_.output("output projection", Part::kAttention, width, false);
+  }
+
+  /// Griffin: two branches as wide as the state, one through a convolution and the recurrence, one gating it.
+  void rglru(const RglruSpec& g) {
+    const R width = fixed<R>(g.width), block = width / fixed<R>(g.blocks);
+    column("input and gate branch projection", d_model_, R(2.0) * width);
+    list_.last().extra_parameters = R(2.0) * width;
+    convolution(width, fixed<R>(g.conv_kernel), true);
+    column("recurrence and input gates", block, R(2.0) * width);
+    list_.last().extra_parameters = R(2.0) * width;
+    list_.add({.name = "real-gated linear recurrence",
+               .kind = OpKind::kScan,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .extra_parameters = width,  // decay of each channel
+               .reads = R(3.0) * width,
+               .writes = width,
+               .flops = R(10.0) * width,
+               .recurrence = R(10.0) * width,
+               .state = width,
+               .by_element = true,
+               .saved = width,
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kHeads});
+    elementwise("gate", R(2.0) * width, width, R(kSiluFlops));
+    list_.output("output projection", Part::kAttention, width, true);
+  }
+
  private:
+  /// What each projection reads: the token mixed with the one before it, by weights of each channel; in 6 by what a
+  /// projection of low rank adds to them.
+  void token_shift(const RwkvSpec& w) {
+    const R mixed = w.version == 4 ? R(3.0) : w.version == 5 ? R(4.0) : w.version == 6 ? R(5.0) : R(6.0);
+    if (w.version == 6) {
+      const R rank = fixed<R>(w.mix_rank);
+      list_.matmul("mixing down-projection", Part::kAttention, TpRule::kSequence, d_model_, mixed * rank, false,
+                   TpRule::kSequence);
+      list_.matmul("mixing up-projection", Part::kAttention, TpRule::kSequence, rank, mixed * d_model_, false,
+                   TpRule::kSequence);
+      list_.last().extra_parameters = d_model_;  // of what the first of the two reads
+    }
+    list_.add({.name = "token shift",
+               .kind = OpKind::kVector,
+               .part = Part::kAttention,
+               .tp = TpRule::kSequence,
+               .extra_parameters = mixed * d_model_,
+               .reads = R(2.0) * d_model_,
+               .writes = mixed * d_model_,
+               .flops = R(3.0) * mixed * d_model_,
+               .saved = mixed * d_model_,
+               .keep = Keep::kWithoutRemat});
+  }
+
+  void wkv(const RwkvSpec& w) {
+    const R width = fixed<R>(w.width);
+    const R state = w.version == 4 ? R(3.0) * width : width * fixed<R>(w.head_dim);
+    const R each(w.version == 4 ? 8.0 : w.version == 7 ? 9.0 : 7.0);
+    // Decay and bonus of each channel; in 7 the decay's base and weights of what is unlearned, of the rate and the
+    // bonus.
+    const R vectors(w.version == 7 ? 4.0 : 2.0);
+    list_.add({.name = "wkv recurrence",
+               .kind = OpKind::kScan,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .extra_parameters = vectors * width,
+               .reads = (w.version == 7 ? R(6.0) : R(4.0)) * width,
+               .writes = width,
+               .flops = each * state,
+               .recurrence = each * state,
+               .state = state,
+               .by_element = true,
+               .saved = width,
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kHeads});
+  }
+
+  /// Down to `rank`, which every tensor rank has whole, and up to the width.
+  void adapter(std::string_view name, const R& rank, const R& width) {
+    list_.matmul(name, Part::kAttention, TpRule::kSequence, d_model_, rank, false, TpRule::kSequence);
+    column(name, rank, width);
+  }
+
   /// Down to `rank`, which every tensor rank has whole, and up again.
   void low_rank(std::string_view part, const R& rank, const R& width) {
     const bool decay = part == "decay";
@@ -239,10 +350,10 @@ class RecurrenceBuilder {
 }  // namespace
 
 template <class R>
-void add_recurrence(OpList<R>& list, MixerKind kind) {
+void add_recurrence(OpList<R>& list, const LayerKind& kind) {
   RecurrenceBuilder<R> builder(list);
   const ModelSpec& model = list.model();
-  switch (kind) {
+  switch (kind.mixer) {
     case MixerKind::kGdn: return builder.gdn(*model.gdn);
     case MixerKind::kKda: return builder.kda(*model.kda);
     case MixerKind::kLightning: return builder.lightning(*model.lightning);
@@ -250,6 +361,9 @@ void add_recurrence(OpList<R>& list, MixerKind kind) {
     case MixerKind::kMamba1: return builder.mamba1(*model.mamba1);
     case MixerKind::kFullMamba2:
     case MixerKind::kMamba2: return builder.mamba2(*model.mamba2);
+    case MixerKind::kRwkv: return builder.rwkv(*model.rwkv, kind.reuse);
+    case MixerKind::kRglru: return builder.rglru(*model.rglru);
+    case MixerKind::kStrided:
     case MixerKind::kCsa:
     case MixerKind::kHca:
     case MixerKind::kCross:
@@ -263,9 +377,9 @@ void add_recurrence(OpList<R>& list, MixerKind kind) {
   internal_error("a recurrence of this kind");
 }
 
-template void add_recurrence(OpList<double>&, MixerKind);
-template void add_recurrence(OpList<Dual>&, MixerKind);
-template void add_recurrence(OpList<Traced>&, MixerKind);
-template void add_recurrence(OpList<Interval>&, MixerKind);
+template void add_recurrence(OpList<double>&, const LayerKind&);
+template void add_recurrence(OpList<Dual>&, const LayerKind&);
+template void add_recurrence(OpList<Traced>&, const LayerKind&);
+template void add_recurrence(OpList<Interval>&, const LayerKind&);
 
 }  // namespace scalecalc

@@ -49,6 +49,7 @@ std::vector<std::string> undivided_heads(const ModelSpec& model, std::int64_t tp
       case MixerKind::kMla:
       case MixerKind::kCross:
       case MixerKind::kFullCross:
+      case MixerKind::kStrided:
       case MixerKind::kFullMamba2: {
         const AttentionShape shape = model.attention.shape(kind.mixer);
         heads(shape.heads, "the {} attention heads");
@@ -75,6 +76,8 @@ std::vector<std::string> undivided_heads(const ModelSpec& model, std::int64_t tp
         out.repeated(model.mamba2->groups,
                      fmt::format("the {} groups of the state-space layers", model.mamba2->groups));
         break;
+      case MixerKind::kRwkv: heads(model.rwkv->heads(), "the {} heads of the time mixing"); break;
+      case MixerKind::kRglru: heads(model.rglru->blocks, "the {} blocks of the recurrent layers"); break;
       case MixerKind::kNone: break;
     }
   }

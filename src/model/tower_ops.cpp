@@ -25,13 +25,13 @@ ModelDims<R> fixed_dims(const ModelSpec& model) {
 /// `times` the work, and what is kept of it.
 template <class R>
 void scale(Op<R>& op, const R& times) {
-  for (R* each : {&op.rows, &op.reads, &op.writes, &op.flops, &op.saved, &op.qk_width, &op.v_width, &op.heads}) {
+  for (R* each :
+       {&op.rows, &op.reads, &op.writes, &op.flops, &op.saved, &op.qk_width, &op.v_width, &op.heads, &op.shared}) {
     *each = *each * times;
   }
 }
 
-/// A tower's operations beside those of a token. Tensor ranks have its weights whole, and divide its positions where
-/// they divide sequences.
+/// A tower's operations beside those of a token.
 template <class R>
 class TowerBuilder {
  public:
@@ -46,7 +46,7 @@ class TowerBuilder {
                   TpRule::kSequence);
     }
     const std::int64_t others = tower_.other_weights + network.learned_positions * network.d_model;
-    const R norm = dims.d_model * R(network.final_norm ? (network.norm_bias ? 2.0 : 1.0) : 0.0);
+    const R norm = dims.d_model * R(network.final_norm ? network.norm_parameters() : 0.0);
     ends.add({.name = "tower positions and norms",
               .kind = OpKind::kVector,
               .part = Part::kNorm,
@@ -70,17 +70,19 @@ class TowerBuilder {
     const ModelSpec& network = tower_.network;
     std::int64_t count = 0;
     for (const std::uint8_t k : network.layer_kind) count += k == kind ? 1 : 0;
-    if (count > 0) put(layer_ops(network, network.kinds[kind], dims), count, positions_);
+    if (count == 0) return;
+    const MixerKind mixer = network.kinds[kind].mixer;
+    put(layer_ops(network, network.kinds[kind], dims), count, positions_);
+    out_.back().heads = attends_by_heads(mixer) ? network.attention.shape(mixer).heads : 0;
+    out_.back().d_ff = network.d_ff_of(network.kinds[kind]);
   }
 
   /// Alike `count` times, for `rows` positions beside a token.
   void put(std::vector<Op<R>> ops, std::int64_t count, const R& rows) {
     for (Op<R>& op : ops) {
       if (!tower_.counted) op.part = Part::kTower;
-      op.tp = op.saved_tp = TpRule::kSequence;
-      op.groups = R(1.0);
       scale(op, rows);
-      op.shared = op.summed = R(0.0);
+      op.summed = R(0.0);
       if (value_of(rows) == 0) op.kind = OpKind::kVector, op.keep = Keep::kNever;  // not shown anything
       if (op.kind == OpKind::kAttention && tower_.tokens > 0) {
         const bool windowed = op.reach == Reach::kAround && value_of(op.span) < static_cast<double>(tower_.tokens);
@@ -88,7 +90,9 @@ class TowerBuilder {
         op.reach = Reach::kFixed;
       }
     }
-    if (!ops.empty()) out_.push_back({std::move(ops), static_cast<double>(count), value_of(rows) > 0});
+    if (ops.empty()) return;
+    out_.push_back(
+        {std::move(ops), static_cast<double>(count), value_of(rows) > 0, rows * fixed<R>(tower_.network.d_model)});
   }
 
   const TowerSpec& tower_;
@@ -111,6 +115,7 @@ template <class R>
 std::vector<Op<R>> tower_ops(const ModelSpec& model) {
   std::vector<Op<R>> out;
   for (TowerPart<R>& part : tower_parts<R>(model)) {
+    hold_whole(part.ops);
     const R times(part.count);
     for (Op<R>& op : part.ops) {
       scale(op, times);

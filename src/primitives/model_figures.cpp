@@ -120,7 +120,7 @@ class ModelArithmetic {
     const Traced idle = model_.moe ? Traced(1.0) - dims_.top_k / dims_.experts : Traced(0.0);
     Traced visited = out_.total - parts[index_of(Part::kExperts)] * idle;
     for (const Op<Traced>& op : embedding_ops(model_, dims_)) {
-      if (op.name == kPerLayerTable) visited = visited - op.parameters();  // a row of it is read
+      if (is_side_table(op.name)) visited = visited - op.parameters();  // a row of it is read
     }
     out_.active = named(visited, "active parameters", "book ch. 4: without the experts a token does not visit");
     const Traced small = parts[index_of(Part::kNorm)] + parts[index_of(Part::kRouter)];

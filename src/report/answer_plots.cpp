@@ -151,7 +151,9 @@ std::vector<Plot> train_curve_plots(const TrainCurve& curve) {
 
 Plot serve_plot(const ServeAnswer& answer) {
   const ServeQuestion& q = answer.question;
-  Plot out{.x = {.title = "tokens/s per user", .log = true}, .y = {.title = "tokens/s per chip", .log = true}};
+  const char* counted = one_pass(answer) ? "texts" : "tokens";
+  Plot out{.x = {.title = fmt::format("{}/s per user", counted), .log = true},
+           .y = {.title = fmt::format("{}/s per chip", counted), .log = true}};
   out.limits = PlotLimits::kAtLeast;
   std::map<std::size_t, PlotSeries> systems;
   for (const ServePoint& p : answer.points) {
@@ -247,9 +249,10 @@ std::vector<Plot> serve_page_plots(const ServeAnswer& answer) {
   }
   std::vector<Plot> out{serve_plot(answer)};
   if (shown == 0) return out;
-  out.push_back(stacked_plot(shown < n ? fmt::format("Where the decode step goes: {} of the {} points", shown, n)
-                                       : "Where the decode step goes",
-                             {.title = "decode step", .format = Format::kSeconds}, steps));
+  const std::string step = one_pass(answer) ? "pass" : "decode step";
+  out.push_back(stacked_plot(shown < n ? fmt::format("Where the {} goes: {} of the {} points", step, shown, n)
+                                       : fmt::format("Where the {} goes", step),
+                             {.title = step, .format = Format::kSeconds}, steps));
   Plot held = stacked_plot("Memory of a chip", {.title = "memory of a chip", .format = Format::kBytes}, memory);
   held.marks.push_back(
       {PlotMarkKind::kAtX, {capacity, 0}, fmt::format("what a chip has: {}", text_of(Cell(capacity), Format::kBytes))});

@@ -9,6 +9,7 @@
 #include "report/compare_output.h"
 #include "report/compare_parts.h"
 #include "report/serve_output.h"
+#include "serve/requests.h"
 
 namespace scalecalc {
 namespace {
@@ -16,16 +17,21 @@ namespace {
 class ServiceOutput {
  public:
   ServiceOutput(const ServeComparison& comparison, bool explain) : c_(comparison), explain_(explain) {
-    for (const ComparedService& row : c_.systems) rows_.push_back(&row);
+    for (const ComparedService& row : c_.systems) {
+      rows_.push_back(&row);
+      texts_ = texts_ || (row.answered() && one_pass(*row.answer));
+    }
   }
 
   Output run() {
     const ServeQuestion& q = c_.question.serve;
     out_.command = "compare";
-    out_.title =
-        fmt::format("Serving {} on {} system{}: prompts of {}, answers of {} tokens", c_.model_title, c_.systems.size(),
-                    c_.systems.size() == 1 ? "" : "s", group_thousands(static_cast<long long>(q.prompt)),
-                    group_thousands(static_cast<long long>(q.generate)));
+    out_.title = fmt::format("Serving {} on {} system{}: ", c_.model_title, c_.systems.size(),
+                             c_.systems.size() == 1 ? "" : "s");
+    const std::string prompt = group_thousands(static_cast<long long>(q.prompt));
+    out_.title += texts_ ? fmt::format("texts of {} tokens, one pass and one answer each", prompt)
+                         : fmt::format("prompts of {}, answers of {} tokens", prompt,
+                                       group_thousands(static_cast<long long>(q.generate)));
     out_.nothing_fits = !c_.baseline;
     out_.query = compared_query("serve", c_, c_.question.systems);
     out_.query.figures.push_back(datum("prompt", q.prompt));
@@ -55,8 +61,8 @@ class ServiceOutput {
     }
     for (const ComparedService& row : c_.systems) {
       if (row.rank_cost != 1) continue;
-      say(out_.summary, Role::kGood, "cheapest: {}, {} a million output tokens", winners(rows_, RankBy::kCost),
-          compact_usd(*row.usd));
+      say(out_.summary, Role::kGood, "cheapest: {}, {} a million {}", winners(rows_, RankBy::kCost),
+          compact_usd(*row.usd), texts_ ? "texts" : "output tokens");
       break;
     }
     for (const ComparedService& row : c_.systems) {
@@ -65,13 +71,14 @@ class ServiceOutput {
           seconds_text(*row.time_s));
       break;
     }
-    add_unranked(out_, rows_, " a million output tokens");
+    add_unranked(out_, rows_, texts_ ? " a million texts" : " a million output tokens");
   }
 
   void systems() {
     Block block{.key = "systems"};
     for (const std::size_t i : order_by(c_.rank_by, rows_)) block.records.push_back(record(c_.systems[i]));
-    out_.plots = {record_bars(block, "system", "usd_per_million_output_tokens", "Cost of a million output tokens"),
+    out_.plots = {record_bars(block, "system", "usd_per_million_output_tokens",
+                              texts_ ? "Cost of a million texts" : "Cost of a million output tokens"),
                   record_bars(block, "system", "request_time_s", "Time of a request")};
     StackedBars steps, memory;
     for (const std::size_t i : order_by(c_.rank_by, rows_)) {
@@ -81,8 +88,9 @@ class ServiceOutput {
       memory.emplace_back(row.label, memory_parts(row.best().memory));
     }
     out_.page_plots = out_.plots;
-    out_.page_plots.push_back(
-        stacked_plot("Where the decode step goes", {.title = "decode step", .format = Format::kSeconds}, steps));
+    out_.page_plots.push_back(stacked_plot(texts_ ? "Where the pass goes" : "Where the decode step goes",
+                                           {.title = texts_ ? "pass" : "decode step", .format = Format::kSeconds},
+                                           steps));
     out_.page_plots.push_back(
         stacked_plot("Memory of a chip", {.title = "memory of a chip", .format = Format::kBytes}, memory));
     Block best = best_block(block);
@@ -112,7 +120,8 @@ class ServiceOutput {
                          : number_figure("decode_step_s", "", Format::kSeconds, p.decode_step_s));
     f.push_back(number_figure("request_time_s", "request", Format::kSeconds, p.request_s));
     f.push_back(number_figure("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
-    f.push_back(number_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip(), 4));
+    f.push_back(number_figure("tokens_per_s_per_chip", texts_ ? "texts/s/chip" : "tok/s/chip", Format::kNumber,
+                              p.tokens_per_s_per_chip(), 4));
     f.push_back(number_figure("tokens_per_s_per_user", "", Format::kNumber, p.tokens_per_s_per_user()));
     f.push_back(number_figure("requests_per_s", "", Format::kNumber, p.requests_per_s));
     costs(row, f);
@@ -122,14 +131,15 @@ class ServiceOutput {
     return out;
   }
 
-  static void costs(const ComparedService& row, std::vector<Figure>& f) {
+  void costs(const ComparedService& row, std::vector<Figure>& f) const {
     const ServiceCosts costs = service_costs(row);
-    f.push_back(
-        traced_figure("chip_hours_per_million_output_tokens", "chip-h/M out", Format::kNumber, costs.chip_hours, 5));
-    f.push_back(costs.usd ? traced_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, *costs.usd)
-                          : number_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, std::nullopt));
-    f.push_back(
-        number_figure("energy_j_per_output_token", "J/token", Format::kNumber, row.best().joules_per_output_token, 3));
+    f.push_back(traced_figure("chip_hours_per_million_output_tokens", texts_ ? "chip-h/M texts" : "chip-h/M out",
+                              Format::kNumber, costs.chip_hours, 5));
+    const char* dollars = texts_ ? "$/M texts" : "$/M out";
+    f.push_back(costs.usd ? traced_figure("usd_per_million_output_tokens", dollars, Format::kUsd, *costs.usd)
+                          : number_figure("usd_per_million_output_tokens", dollars, Format::kUsd, std::nullopt));
+    f.push_back(number_figure("energy_j_per_output_token", texts_ ? "J/text" : "J/token", Format::kNumber,
+                              row.best().joules_per_output_token, 3));
   }
 
   void break_even() {
@@ -145,6 +155,7 @@ class ServiceOutput {
 
   const ServeComparison& c_;
   bool explain_;
+  bool texts_ = false;  ///< [SERVE-ENCODE] answers are texts, each passed once
   std::vector<const ComparedSystem*> rows_;
   Output out_;
 };

@@ -66,16 +66,17 @@ constexpr std::size_t kBriefPoints = 6;
 
 class ServeOutput {
  public:
-  ServeOutput(const ServeAnswer& answer, bool explain) : a_(answer), q_(answer.question), explain_(explain) {}
+  ServeOutput(const ServeAnswer& answer, bool explain)
+      : a_(answer), q_(answer.question), explain_(explain), texts_(one_pass(answer)) {}
 
   Output run() {
     out_.command = "serve";
     const std::string prompt = group_thousands(static_cast<long long>(q_.prompt));
     out_.title = fmt::format("{} on {}: ", a_.model->title, machines());
     // [SERVE-ENCODE] tokens of an answer below are texts.
-    out_.title += one_pass(a_) ? fmt::format("texts of {} tokens, one pass and one answer each", prompt)
-                               : fmt::format("prompts of {}, answers of {} tokens", prompt,
-                                             group_thousands(static_cast<long long>(q_.generate)));
+    out_.title += texts_ ? fmt::format("texts of {} tokens, one pass and one answer each", prompt)
+                         : fmt::format("prompts of {}, answers of {} tokens", prompt,
+                                       group_thousands(static_cast<long long>(q_.generate)));
     out_.nothing_fits = !a_.best;
     const ServingSystem& serving = a_.systems.front().serving;
     std::vector<Cell> names;
@@ -152,7 +153,7 @@ class ServeOutput {
 
   std::string best_words() const {
     switch (q_.objective) {
-      case ServeObjective::kThroughput: return "Most tokens per chip";
+      case ServeObjective::kThroughput: return texts_ ? "Most texts per chip" : "Most tokens per chip";
       case ServeObjective::kLatency: return "Fastest request";
       case ServeObjective::kCost: return "Cheapest";
       case ServeObjective::kKnee: return "Knee of the Pareto front";
@@ -161,13 +162,15 @@ class ServeOutput {
   }
 
   /// How fast, how much, what binds.
-  static std::string figures_text(const ServePoint& p) {
+  std::string figures_text(const ServePoint& p) const {
     return fmt::format(
-        "{} tokens/s per chip, {} per user, TTFT {}, TPOT {}, step {} ({} to {}){}, {} of {}; bound by {}",
-        format_quantity(p.tokens_per_s_per_chip(), UnitKind::kNumber),
+        "{} {}/s per chip, {} per user, TTFT {}, TPOT {}, step {} ({} to {}){}, {} of {}; bound by {}",
+        format_quantity(p.tokens_per_s_per_chip(), UnitKind::kNumber), texts_ ? "texts" : "tokens",
         format_quantity(p.tokens_per_s_per_user(), UnitKind::kNumber), seconds_text(p.ttft_s), seconds_text(p.tpot_s),
         seconds_text(p.decode_step_s), seconds_text(p.decode_low_s), seconds_text(p.decode_high_s),
-        p.usd_per_million_output ? ", " + compact_usd(*p.usd_per_million_output) + " per M output tokens" : "",
+        p.usd_per_million_output
+            ? ", " + compact_usd(*p.usd_per_million_output) + (texts_ ? " per M texts" : " per M output tokens")
+            : "",
         bytes_text(p.memory.total()), bytes_text(p.capacity), p.bound_by);
   }
 
@@ -200,34 +203,41 @@ class ServeOutput {
     f.push_back(number_figure("request_time_s", "", Format::kSeconds, p.request_s));
     f.push_back(number_figure("floor_s", alone ? "floor of the step" : "", Format::kSeconds, p.floor_s));
     f.push_back(number_figure("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
-    f.push_back(number_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip()));
-    f.push_back(number_figure("tokens_per_s_per_user", "tok/s/user", Format::kNumber, p.tokens_per_s_per_user()));
+    f.push_back(number_figure("tokens_per_s_per_chip", per_chip(), Format::kNumber, p.tokens_per_s_per_chip()));
+    f.push_back(number_figure("tokens_per_s_per_user", texts_ ? "texts/s/user" : "tok/s/user", Format::kNumber,
+                              p.tokens_per_s_per_user()));
     const double decoding = p.batch / p.decode_step_s / to_double(p.pools ? p.pools->decode_chips : p.chips);
-    f.push_back(number_figure("decode_tokens_per_s_per_chip", alone ? "decoding alone tok/s/chip" : "", Format::kNumber,
-                              decoding));
-    f.push_back(number_figure("decode_requests_per_s_per_chip", alone ? "decoding alone req/s/chip" : "",
+    f.push_back(number_figure("decode_tokens_per_s_per_chip", decodes(alone, "decoding alone tok/s/chip"),
+                              Format::kNumber, decoding));
+    f.push_back(number_figure("decode_requests_per_s_per_chip", decodes(alone, "decoding alone req/s/chip"),
                               Format::kNumber, decoding / q_.generate));
     f.push_back(number_figure("requests_per_s", "req/s", Format::kNumber, p.requests_per_s, 4));
     // Steady state: what leaves the batch is what enters it.
     f.push_back(number_figure("finished_sequences_per_step", "", Format::kNumber, p.batch / q_.generate));
     f.push_back(number_figure("admitted_tokens_per_step", "", Format::kNumber,
                               p.batch / q_.generate * q_.prompt * (1 - q_.prefix_hit)));
-    f.push_back(number_figure("evicted_tokens_per_step", alone ? "tokens evicted per step" : "", Format::kNumber,
+    f.push_back(number_figure("evicted_tokens_per_step", decodes(alone, "tokens evicted per step"), Format::kNumber,
                               p.batch / q_.generate * (q_.prompt + q_.generate)));
     f.push_back(with_importance(
-        maybe_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, p.usd_per_million_output), 2));
+        maybe_figure("usd_per_million_output_tokens", per_million(), Format::kUsd, p.usd_per_million_output), 2));
     f.push_back(
         maybe_figure("usd_per_million_input_tokens", alone ? "$/M in" : "", Format::kUsd, p.usd_per_million_input));
-    f.push_back(maybe_figure("energy_j_per_output_token", alone ? "J per output token" : "", Format::kNumber,
-                             p.joules_per_output_token));
+    f.push_back(maybe_figure("energy_j_per_output_token",
+                             !alone   ? ""
+                             : texts_ ? "J per text"
+                                      : "J per output token",
+                             Format::kNumber, p.joules_per_output_token));
     if (q_.power.carbon_g_per_kwh) {
       constexpr double kMillionTokensPerKwh = 1e6 / 3.6e6;
       const auto grams =
           p.joules_per_output_token
               ? std::optional(*p.joules_per_output_token * *q_.power.carbon_g_per_kwh * kMillionTokensPerKwh)
               : std::nullopt;
-      f.push_back(
-          maybe_figure("carbon_g_per_million_output_tokens", alone ? "g CO2/M out" : "", Format::kNumber, grams));
+      f.push_back(maybe_figure("carbon_g_per_million_output_tokens",
+                               !alone   ? ""
+                               : texts_ ? "g CO2/M texts"
+                                        : "g CO2/M out",
+                               Format::kNumber, grams));
     }
     f.push_back(text_figure("bound_by", "bound by", p.bound_by, 3));
     add_time(f, p.time, alone);
@@ -236,6 +246,10 @@ class ServeOutput {
     f.push_back(number_figure("meets_limits", limited() ? "in limits" : "", Format::kFlag, p.meets_limits ? 1 : 0, 1));
     return f;
   }
+  // [SERVE-ENCODE] What passes once is counted in texts, under the keys of tokens.
+  const char* per_chip() const { return texts_ ? "texts/s/chip" : "tok/s/chip"; }
+  const char* per_million() const { return texts_ ? "$/M texts" : "$/M out"; }
+  const char* decodes(bool alone, const char* label) const { return alone && !texts_ ? label : ""; }
   bool limited() const { return q_.slo_ttft || q_.slo_tpot || q_.slo_request; }
 
   void points() {
@@ -332,7 +346,7 @@ class ServeOutput {
 
   Block brief_time(const ServePoint& p) const {
     return brief_time_block(
-        fmt::format("Where a {} of {} goes", one_pass(a_) ? "pass" : "decode step", seconds_text(p.decode_step_s)),
+        fmt::format("Where a {} of {} goes", texts_ ? "pass" : "decode step", seconds_text(p.decode_step_s)),
         decode_parts(p.time), p.decode_step_s);
   }
 
@@ -396,9 +410,9 @@ class ServeOutput {
           number_figure("ttft_s", "TTFT", Format::kSeconds, p.ttft_s),
           number_figure("tpot_s", "TPOT", Format::kSeconds, p.tpot_s),
           number_figure("request_time_s", "request", Format::kSeconds, p.request_s, 1),
-          number_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip()),
+          number_figure("tokens_per_s_per_chip", per_chip(), Format::kNumber, p.tokens_per_s_per_chip()),
           maybe_figure("usd_per_million_input_tokens", "$/M in", Format::kUsd, p.usd_per_million_input),
-          maybe_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, p.usd_per_million_output)}) {
+          maybe_figure("usd_per_million_output_tokens", per_million(), Format::kUsd, p.usd_per_million_output)}) {
       out.figures.push_back(std::move(f));
     }
     return out;
@@ -430,6 +444,7 @@ class ServeOutput {
   const ServeAnswer& a_;
   const ServeQuestion& q_;
   bool explain_;
+  bool texts_;  ///< nothing is generated
   Output out_;
 };
 

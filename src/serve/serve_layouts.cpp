@@ -90,8 +90,7 @@ class ServeEnumerator {
   /// Contexts are divided only where there are contexts: recurrences keep a state.
   bool context_divides(std::int64_t tp, std::int64_t cp) const {
     if (cp == 1) return true;
-    const bool attends = !model_.gdn && !model_.lightning && !model_.mamba1 && !model_.mamba2;
-    return attends && undivided_widths(model_, tp * cp).empty();
+    return !model_.has_recurrence() && undivided_widths(model_, tp * cp).empty();
   }
 
   void experts(ServeLayout layout) {

@@ -87,6 +87,7 @@ ServeMemory::Draft Speculator::memory(const ServeLayout& layout) const {
   ServeBasis<double> kept = basis_;
   if (asked_.draft == "mtp") {  // embedding and head are the target's
     kept.embedding.clear();
+    kept.towers.clear();
     kept.head.clear();
   }
   const auto own = std::make_shared<const ServeMemory>(kept, draft);

@@ -39,7 +39,8 @@ ServeBasis<R>::ServeBasis(const Reader<R>& reader, const ServingSystem& s) : sys
     if (count == 0) continue;
     kinds.push_back({model.kinds[k], static_cast<double>(count), layer_ops(model, model.kinds[k], dims)});
   }
-  embedding = embedding_ops(model, dims);
+  embedding = lookup_ops(model, dims);
+  towers = tower_parts<R>(model);
   head = head_ops(model, dims);
   cache = kv_cache(model);
   const double skew = system.efficiency.serving.expert_skew.value;
@@ -309,7 +310,8 @@ SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows
   const R all = of_experts ? rows.asked() : rows.rows();
   for (const CollectiveTerm<R>& t : terms.collectives) {
     if (t.of_experts != of_experts) continue;
-    const R& m = t.logits ? rows.logits : all;
+    if (t.of_prompts && value_of(rows.prefill) <= 0) continue;
+    const R& m = t.of_prompts ? rows.prefill : t.logits ? rows.logits : all;
     SecondsOf<R> transfer = t.fixed + t.per_row * m;
     if (value_of(t.ramp) > 0) transfer += ramp_time(t.ramp, t.row_bytes * m);
     const SecondsOf<R> once = t.latency_adds ? t.latency + transfer : max(t.latency, transfer);

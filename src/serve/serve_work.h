@@ -151,6 +151,7 @@ struct CollectiveTerm {
   bool latency_adds = true;  ///< otherwise the larger of latency and transfer counts
   bool logits = false;
   bool of_experts = false;  ///< what attention-data ranks and expert ranks exchange
+  bool of_prompts = false;  ///< of towers, which only tokens of prompts have passed
 };
 
 /// Everything a step of one layout needs.
@@ -227,6 +228,7 @@ struct ServeBasis {
   BytesOf<R> onchip;                   ///< that activations of a step may stay in
   std::vector<KindOps<R>> kinds;
   std::vector<Op<R>> embedding, head;
+  std::vector<TowerPart<R>> towers;
   std::shared_ptr<const ExpertChances> chances;  ///< null: every expert as likely
   KvCache cache;
 };

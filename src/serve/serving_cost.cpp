@@ -289,7 +289,7 @@ class MemoryBuilder {
   double weights() const {
     double layers = 0;
     for (const KindOps<double>& kind : basis_.kinds) layers += kind.layers * bytes_of(kind.ops, &kind.kind);
-    const double embedding = bytes_of(basis_.embedding, nullptr);
+    const double embedding = bytes_of(basis_.embedding, nullptr) + tower_bytes();
     const double head = bytes_of(basis_.head, nullptr);
     const double ends = layout_.pp == 1 ? embedding + head : std::max(embedding, head + tied_head());
     return layers * stage_share() + ends;
@@ -354,6 +354,18 @@ class MemoryBuilder {
     for (const Op<double>& op : ops) {
       const double copies = op.kind == OpKind::kGroupedMatmul ? to_double(system_.redundant_experts) / op.matrices : 0;
       out += (1 + copies) * stored_bytes(op, kind, system_.formats.weights) / weight_ways(op, layout_);
+    }
+    return out;
+  }
+
+  /// Tensor ranks divide the layers of towers as the model's own (vLLM), where their number divides heads and width.
+  double tower_bytes() const {
+    double out = 0;
+    for (const TowerPart<double>& part : basis_.towers) {
+      for (const Op<double>& op : part.ops) {
+        const double ways = part.weight_ways(op, layout_.tp);
+        out += part.count * stored_bytes(op, nullptr, system_.formats.weights) / ways;
+      }
     }
     return out;
   }

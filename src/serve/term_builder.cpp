@@ -58,9 +58,9 @@ StepTerms<R> TermBuilder<R>::build() {
     for (const Op<R>& op : kind.ops) add_op(op, kind.kind, R(kind.layers), false);
   }
   for (const Op<R>& op : basis_.head) add_op(op, {}, R(1.0), true);
-  for (const TowerPart<R>& part : tower_parts<R>(model_)) {
+  for (const TowerPart<R>& part : basis_.towers) {
     if (!part.shown) continue;
-    for (const Op<R>& op : part.ops) add_tower(op, R(part.count));
+    for (const Op<R>& op : part.ops) add_tower(op, R(part.count), part.weight_ways(op, layout_.tp));
   }
   return std::move(out_);
 }
@@ -226,9 +226,10 @@ void TermBuilder<R>::add_vector(const Op<R>& op, const R& layers, bool logits) {
   });
 }
 
-/// For one token of a prompt. Tensor ranks have the weights whole and divide the work.
+/// For one token of a prompt. Tensor ranks divide the work, by heads and widths or else by positions; the first divide
+/// the weights too.
 template <class R>
-void TermBuilder<R>::add_tower(const Op<R>& op, const R& layers) {
+void TermBuilder<R>::add_tower(const Op<R>& op, const R& layers, double weight_ways) {
   const R ways(tensor_);
   const double act = system_.formats.activation_bytes;
   if (op.kind == OpKind::kVector) {
@@ -248,7 +249,7 @@ void TermBuilder<R>::add_tower(const Op<R>& op, const R& layers) {
   } else {
     const R& h = chip_.half_dim;
     term.flops = op.matmul_flops() / ways;
-    term.weight_bytes = BytesOf<R>(stored_bytes(op, nullptr, system_.formats.weights));
+    term.weight_bytes = BytesOf<R>(stored_bytes(op, nullptr, system_.formats.weights) / weight_ways);
     term.row_bytes = bytes((op.k + op.n) * op.rows, act) / ways;
     term.rate = chip_.matmul[static_cast<std::size_t>(basis_.format_of(16))] * out_.rates.matmul * (op.n / (op.n + h)) *
                 (op.k / (op.k + h));
@@ -326,7 +327,8 @@ class CollectiveBuilder {
                            .fixed = fixed,
                            .latency_adds = channel.latency_adds,
                            .logits = logits,
-                           .of_experts = exchanging_};
+                           .of_experts = exchanging_,
+                           .of_prompts = of_prompts_};
     for (CollectiveTerm<R>& known : terms_.collectives) {
       if (known.name != name || value_of(known.per_row) != value_of(term.per_row)) continue;
       known.times = known.times + term.times;
@@ -427,7 +429,18 @@ class CollectiveBuilder {
     }
   }
 
+  /// Each half of a tower's layer that tensor ranks divide ends in a sum too.
+  void tower(const TowerPart<R>& part) {
+    if (!part.shown || !part.divides(layout_.tp)) return;
+    const auto halves =
+        std::count_if(part.ops.begin(), part.ops.end(), [](const Op<R>& op) { return op.tp == TpRule::kRow; });
+    of_prompts_ = true;
+    all_reduce("tower all-reduce", part.count * static_cast<double>(halves), tp_, part.width);
+    of_prompts_ = false;
+  }
+
   void ends() {
+    for (const TowerPart<R>& part : basis_.towers) tower(part);
     if (layout_.scheme == ServeScheme::kStationary1d) gather("logits gather", 1, reduce_, dims_.outputs, act(), true);
     if (layout_.pp == 1) return;
     terms_.stage_send_latency = pp_.send_latency;
@@ -443,6 +456,7 @@ class CollectiveBuilder {
   double dispatch_;
   double layer_bytes_;
   bool exchanging_ = false;  ///< what is added is of experts
+  bool of_prompts_ = false;  ///< or of towers
   StepTerms<R>& terms_;
   Channel<R> tp_, reduce_, x_, y_, cp_, ep_, etp_, group_, pp_;
 };

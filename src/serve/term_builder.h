@@ -23,7 +23,7 @@ class TermBuilder {
   void add_attention(const Op<R>& op, const LayerKind& kind, const R& layers);
   void add_scan(const Op<R>& op, const R& layers);
   void add_vector(const Op<R>& op, const R& layers, bool logits);
-  void add_tower(const Op<R>& op, const R& layers);
+  void add_tower(const Op<R>& op, const R& layers, double weight_ways);
 
   double ways_of(TpRule rule, Part part) const;
   BytesOf<R> bytes(const R& elements, double each) const { return BytesOf<R>(elements * R(each)); }

@@ -55,6 +55,24 @@ IndexerSpec load_indexer(const ConfigNode& node, Problems& problems) {
   return out;
 }
 
+StridedSpec load_strided(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "attention.strided", problems);
+  StridedSpec out;
+  out.local = fields.count("local", kWidthRange);
+  out.stride = fields.count("stride", {1, 1e6});
+  fields.finish();
+  return out;
+}
+
+DisentangledSpec load_disentangled(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "attention.disentangled", problems);
+  DisentangledSpec out;
+  out.positions = fields.count("positions", kWidthRange);
+  out.own_projections = fields.flag("own_projections", false);
+  fields.finish();
+  return out;
+}
+
 CompressedSpec load_compressed(const ConfigNode& node, const AttentionSpec& attention, Problems& problems) {
   Fields fields(node, "attention.compressed", problems);
   CompressedSpec out;
@@ -121,6 +139,9 @@ std::string missing_block(MixerKind kind, const ModelSpec& model) {
     case MixerKind::kFull: return a.compressed ? "layers of compressed attention are csa, hca or sliding" : "";
     case MixerKind::kCross:
     case MixerKind::kFullCross: return model.towers.empty() ? "a cross layer needs towers: to attend to" : "";
+    case MixerKind::kStrided: return !a.strided ? "a strided layer needs attention.strided" : "";
+    case MixerKind::kRwkv: return !model.rwkv ? "an rwkv layer needs linear: of kind rwkv" : "";
+    case MixerKind::kRglru: return !model.rglru ? "an rglru layer needs linear: of kind rglru" : "";
     case MixerKind::kNone: break;
   }
   return "";
@@ -162,6 +183,12 @@ AttentionSpec load_attention(const ConfigNode& node, Problems& problems) {
   if (const ConfigNode* compressed = kind == 3 ? nullptr : fields.node("compressed")) {
     out.compressed = load_compressed(*compressed, out, problems);
   }
+  if (const ConfigNode* strided = kind == 3 ? nullptr : fields.node("strided")) {
+    out.strided = load_strided(*strided, problems);
+  }
+  if (const ConfigNode* disentangled = kind == 3 ? nullptr : fields.node("disentangled")) {
+    out.disentangled = load_disentangled(*disentangled, problems);
+  }
   fields.finish();
   return out;
 }
@@ -172,6 +199,9 @@ MlpSpec load_mlp(const ConfigNode& node, Problems& problems) {
   out.d_ff = fields.optional_count("d_ff", kWidthRange).value_or(0);
   out.gated = fields.flag("gated", true);
   out.bias = fields.flag("bias", false);
+  out.activation_weights = fields.optional_count("activation_weights", {0, 100}).value_or(0);
+  out.token_shift = fields.optional_count("token_shift", {0, 8}).value_or(0);
+  out.receptance = fields.flag("receptance", false);
   // For launch files alone, which read it from the document: no figure depends on it.
   fields.optional_word("activation", {"silu", "gelu", "quick_gelu", "relu"});
   fields.finish();
@@ -212,9 +242,42 @@ MoeSpec load_moe(const ConfigNode& node, Problems& problems) {
   return out;
 }
 
+namespace {
+
+RwkvSpec load_rwkv(Fields& fields, Problems& problems) {
+  RwkvSpec out;
+  out.version = fields.count("version", {4, 7});
+  out.width = fields.count("width", kWidthRange);
+  if (out.version >= 5) out.head_dim = fields.count("head_dim", kWidthRange);
+  if (out.version == 6) out.mix_rank = fields.count("mix_rank", kWidthRange);
+  if (out.version >= 6) out.decay_rank = fields.count("decay_rank", kWidthRange);
+  if (out.version == 7) {
+    out.rate_rank = fields.count("rate_rank", kWidthRange);
+    out.value_rank = fields.count("value_rank", kWidthRange);
+    out.gate_rank = fields.count("gate_rank", kWidthRange);
+  }
+  if (out.head_dim > 0 && out.width % out.head_dim != 0) {
+    problems.add(fields.span(), fmt::format("width ({}) must be a multiple of head_dim ({})", out.width, out.head_dim));
+  }
+  return out;
+}
+
+RglruSpec load_rglru(Fields& fields, Problems& problems) {
+  RglruSpec out;
+  out.width = fields.count("width", kWidthRange);
+  out.blocks = fields.count("blocks", kWidthRange);
+  out.conv_kernel = fields.count("conv_kernel", {1, 1000});
+  if (out.width % out.blocks != 0) {
+    problems.add(fields.span(), fmt::format("width ({}) must be a multiple of blocks ({})", out.width, out.blocks));
+  }
+  return out;
+}
+
+}  // namespace
+
 void load_linear(const ConfigNode& node, ModelSpec& model, Problems& problems) {
   Fields fields(node, "linear", problems);
-  const std::size_t kind = fields.word("kind", {"gdn", "lightning", "kda", "conv"});
+  const std::size_t kind = fields.word("kind", {"gdn", "lightning", "kda", "conv", "rwkv", "rglru"});
   if (kind == 0) {
     GdnSpec out;
     out.key_heads = fields.count("key_heads", kWidthRange);
@@ -236,10 +299,15 @@ void load_linear(const ConfigNode& node, ModelSpec& model, Problems& problems) {
     model.kda = out;
   } else if (kind == 3) {
     model.conv = ConvSpec{fields.count("kernel", {1, 1000})};
+  } else if (kind == 4) {
+    model.rwkv = load_rwkv(fields, problems);
+  } else if (kind == 5) {
+    model.rglru = load_rglru(fields, problems);
   } else {
     LightningSpec out;
     out.heads = fields.count("heads", kWidthRange);
     out.head_dim = fields.count("head_dim", kWidthRange);
+    out.qk_norm = fields.flag("qk_norm", false);
     model.lightning = out;
   }
   fields.finish();
@@ -304,7 +372,8 @@ std::optional<LayerKind> read_layer_kind(const ConfigNode& node, const ModelSpec
                        .whole = whole};
   if (hashed && kind.ffn != FfnKind::kMoe) problems.add(node.span, "only a moe layer has a table that chooses experts");
   const bool sees_all = kind.mixer == MixerKind::kFull || kind.mixer == MixerKind::kMla;
-  if (reuse && !(model.attention.indexer ? sees_all : kind.mixer <= MixerKind::kSliding)) {
+  const bool mixes_values = kind.mixer == MixerKind::kRwkv && model.rwkv && model.rwkv->version == 7;
+  if (reuse && !mixes_values && !(model.attention.indexer ? sees_all : kind.mixer <= MixerKind::kSliding)) {
     problems.add(node.span,
                  "only a full or mla layer of a model with attention.indexer reuses an indexer's choice, and "
                  "a full or sliding layer of one without it another's keys and values");

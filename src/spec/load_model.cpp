@@ -83,7 +83,9 @@ void load_norm(const ConfigNode& node, ModelSpec& model, Problems& problems) {
   Fields fields(node, "norm", problems);
   model.norm = fields.word("kind", {"rmsnorm", "layernorm"}) == 0 ? NormKind::kRms : NormKind::kLayer;
   model.norms_per_layer = fields.optional_count("per_layer", {0, 4}).value_or(2);
-  model.norm_bias = fields.flag("bias", model.norm == NormKind::kLayer);
+  model.norm_weights = fields.flag("weights", true);
+  model.norm_bias = fields.flag("bias", model.norm == NormKind::kLayer && model.norm_weights);
+  if (model.norm_bias && !model.norm_weights) problems.add(node.span, "a norm without weights has no bias");
   fields.finish();
 }
 
@@ -251,6 +253,9 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
   model.learned_positions = fields.optional_count("learned_positions", {0, 1e8}).value_or(0);
   model.input_tokens = fields.optional_count("input_tokens", {0, 1e7}).value_or(0);
   model.embedding_dim = fields.optional_count("embedding_dim", kWidthRange).value_or(0);
+  model.embedding_bias = fields.flag("embedding_bias", false);
+  if (model.embedding_bias && model.embedding_dim == 0)
+    problems.add(fields.span(), "embedding_bias needs embedding_dim");
   model.tied_embeddings = fields.flag("tied_embeddings", false);
   model.embedding_norm = fields.flag("embedding_norm", false);
   load_norm(fields.required_node("norm"), model, problems);
@@ -266,11 +271,17 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
     model.per_layer_embedding = PerLayerEmbedding{table.count("width", kWidthRange), table.count("vocab", kWidthRange)};
     table.finish();
   }
+  if (const ConfigNode* node = fields.node("ngram_embedding")) {
+    Fields tables(*node, "ngram_embedding", problems);
+    model.ngram_embedding = NgramEmbedding{tables.count("tables", {1, 1000}), tables.count("rows", {1, 1e12}),
+                                           tables.count("width", kWidthRange)};
+    tables.finish();
+  }
   if (const ConfigNode* node = fields.node("streams")) model.streams = load_streams(*node, problems);
   model.laurel_rank = fields.optional_count("laurel_rank", kWidthRange).value_or(0);
   model.position_biases = fields.optional_count("position_biases", {0, 1e9}).value_or(0);
   model.head_dense =
-      static_cast<HeadDense>(fields.optional_word("head_dense", {"none", "pooler", "transform"}).value_or(0));
+      static_cast<HeadDense>(fields.optional_word("head_dense", {"none", "pooler", "transform", "dense"}).value_or(0));
   load_towers(fields.node("towers"), model, problems);
   load_blocks(fields, model, problems);
   const ConfigNode& layers = fields.required_node("layers");

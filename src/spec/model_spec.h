@@ -18,7 +18,9 @@ namespace scalecalc {
 /// sequence, a window or a chunk; gdn is a gated delta network, kda one with a decay of each channel, lightning a
 /// linear attention with decay, conv a gated short convolution; full+mamba2 has both side by side, on one input. csa
 /// and hca attend to a window and to tokens compressed a little and a lot (DeepSeek-V4), csa to those an indexer picks.
-/// cross attends to a tower's output alone, full+cross to the sequence and then to an encoder's.
+/// cross attends to a tower's output alone, full+cross to the sequence and then to an encoder's. strided attends to a
+/// window and, each head for itself, to every so manieth block before it; rwkv and rglru are recurrences of RWKV and of
+/// Griffin.
 enum class MixerKind : std::uint8_t {
   kFull,
   kSliding,
@@ -30,23 +32,30 @@ enum class MixerKind : std::uint8_t {
   kConv,
   kMamba1,
   kMamba2,
+  kRwkv,
+  kRglru,
   kFullMamba2,
   kCsa,
   kHca,
   kCross,
   kFullCross,
+  kStrided,
   kNone
 };
-inline constexpr std::array<std::string_view, 16> kMixerNames{
-    "full",   "sliding", "chunked",     "mla", "gdn", "kda",   "lightning",  "conv",
-    "mamba1", "mamba2",  "full+mamba2", "csa", "hca", "cross", "full+cross", "none"};
+inline constexpr std::array<std::string_view, 19> kMixerNames{
+    "full", "sliding", "chunked",     "mla", "gdn", "kda",   "lightning",  "conv",    "mamba1", "mamba2",
+    "rwkv", "rglru",   "full+mamba2", "csa", "hca", "cross", "full+cross", "strided", "none"};
 constexpr std::string_view name_of(MixerKind kind) { return kMixerNames[static_cast<std::size_t>(kind)]; }
 /// Full, sliding and chunked: the kinds the attention block's heads describe, alone or beside a state space.
 constexpr bool attends_by_heads(MixerKind kind) {
-  return kind <= MixerKind::kChunked || (kind >= MixerKind::kFullMamba2 && kind <= MixerKind::kFullCross);
+  return kind <= MixerKind::kChunked || (kind >= MixerKind::kFullMamba2 && kind <= MixerKind::kStrided);
 }
 constexpr bool attends_across(MixerKind kind) { return kind == MixerKind::kCross || kind == MixerKind::kFullCross; }
 constexpr bool attends(MixerKind kind) { return attends_by_heads(kind) || kind == MixerKind::kMla; }
+/// Hands a state on from token to token.
+constexpr bool recurs(MixerKind kind) {
+  return kind >= MixerKind::kGdn && kind <= MixerKind::kFullMamba2 && kind != MixerKind::kConv;
+}
 
 enum class FfnKind : std::uint8_t { kDense, kMoe, kNone };
 inline constexpr std::array<std::string_view, 3> kFfnNames{"dense", "moe", "none"};
@@ -92,6 +101,19 @@ struct CompressedSpec {
   std::int64_t hca_ratio = 0;
 };
 
+/// Scores of contents against positions and of positions against contents, beside those of contents (DeBERTa,
+/// arXiv:2006.03654 section 3.1).
+struct DisentangledSpec {
+  std::int64_t positions = 0;    ///< relative ones, before and behind a token
+  bool own_projections = false;  ///< keys and queries of positions by matrices of their own, not those of contents
+};
+
+/// Of strided layers: a query attends to `local` tokens before it, and of the blocks further back to one in `stride`.
+struct StridedSpec {
+  std::int64_t local = 0;
+  std::int64_t stride = 1;
+};
+
 struct AttentionSpec {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
@@ -115,6 +137,8 @@ struct AttentionSpec {
   std::optional<MlaSpec> mla;
   std::optional<AttentionShape> local;  ///< shape of the sliding layers where it is another
   std::optional<CompressedSpec> compressed;
+  std::optional<StridedSpec> strided;
+  std::optional<DisentangledSpec> disentangled;
   std::optional<IndexerSpec>
       indexer;  ///< on the csa layers; else on the full and MLA layers but those that reuse another's choice
 
@@ -152,6 +176,7 @@ struct ConvSpec {
 struct LightningSpec {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
+  bool qk_norm = false;  ///< norms of queries and keys, a weight for each head dimension
 };
 
 /// Selective state space; Jamba has norms of the step size and of both state projections.
@@ -173,10 +198,34 @@ struct Mamba2Spec {
   std::int64_t d_inner() const { return heads * head_dim; }
 };
 
+/// Time mixing of RWKV: a state of each channel (4), of heads with a fixed decay (5), with one that the token decides
+/// (6), with a delta rule (7), each projection reading a token mixed with the one before it.
+struct RwkvSpec {
+  std::int64_t version = 7;
+  std::int64_t width = 0;
+  std::int64_t head_dim = 0;    ///< from 5 on
+  std::int64_t mix_rank = 0;    ///< 6: of what decides the mixing with the token before
+  std::int64_t decay_rank = 0;  ///< 6 and 7: of what decides the decay
+  std::int64_t rate_rank = 0;   ///< 7: of the rate at which the state learns
+  std::int64_t value_rank = 0;  ///< 7: of the share of the first layer's values; that layer has none
+  std::int64_t gate_rank = 0;   ///< 7: of the output's gate
+  std::int64_t heads() const { return head_dim > 0 ? width / head_dim : width; }
+};
+
+/// A real-gated linear recurrence of each channel, behind a short convolution and beside a gate (Griffin).
+struct RglruSpec {
+  std::int64_t width = 0;
+  std::int64_t blocks = 0;  ///< of channels, whose gates are projected from their own block
+  std::int64_t conv_kernel = 0;
+};
+
 struct MlpSpec {
   std::int64_t d_ff = 0;  ///< 0 if the model has no dense layer, or each group of layers has a width of its own
   bool gated = true;      ///< three matrices instead of two; routed and shared experts too
   bool bias = false;
+  std::int64_t activation_weights = 0;  ///< of the activation function of a dense MLP, as xIELU has them
+  std::int64_t token_shift = 0;         ///< mixings of a token with the one before it, d_model weights each (RWKV)
+  bool receptance = false;              ///< a gate of the output, projected from the token (RWKV)
 };
 
 struct MoeSpec {
@@ -202,7 +251,7 @@ struct LayerKind {
   MixerKind mixer = MixerKind::kFull;
   FfnKind ffn = FfnKind::kDense;
   /// Takes what a layer before it has: with an indexer the tokens it picked, else the keys and values of the last of
-  /// the same kind. Has none itself.
+  /// the same kind. Has none itself. Of rwkv: mixes its values with those of the first layer.
   bool reuse = false;
   std::optional<std::int64_t> d_ff;   ///< width of the dense MLP where it is not the model's
   std::optional<std::int64_t> norms;  ///< norms of the layer where they are not the model's
@@ -258,9 +307,17 @@ struct StreamsSpec {
   StreamKind kind = StreamKind::kHyper;
 };
 
+/// A table for each of several hashes of a token and those before it; the rows found are projected to d_model and added
+/// to the token's own (LongCat-Flash-Lite, arXiv:2601.21204).
+struct NgramEmbedding {
+  std::int64_t tables = 0;
+  std::int64_t rows = 0;   ///< of all tables together
+  std::int64_t width = 0;  ///< of a row
+};
+
 /// What stands between the last layer and the head: nothing; a projection of the first token's state; a projection of
-/// each state, its activation and a norm.
-enum class HeadDense : std::uint8_t { kNone, kPooler, kTransform };
+/// each state to the embedding's width, its activation and a norm; the same as wide as the model and without a norm.
+enum class HeadDense : std::uint8_t { kNone, kPooler, kTransform, kDense };
 
 struct TowerSpec;
 
@@ -276,6 +333,7 @@ struct ModelSpec {
   std::int64_t learned_positions = 0;
   std::int64_t input_tokens = 0;   ///< rows of the embedding beside the vocabulary, which no head tells
   std::int64_t embedding_dim = 0;  ///< width of the embedding table where it is projected to d_model; 0 = d_model
+  bool embedding_bias = false;     ///< of that projection
   bool tied_embeddings = false;
   bool embedding_norm = false;
   bool head_bias = false;
@@ -286,6 +344,7 @@ struct ModelSpec {
   bool layer_scale = false;         ///< one weight scales what a layer hands on
   std::int64_t residual_block = 0;  ///< layers of a block whose output every later sub-layer may attend to; 0 = none
   std::optional<PerLayerEmbedding> per_layer_embedding;
+  std::optional<NgramEmbedding> ngram_embedding;
   StreamsSpec streams;
   std::int64_t laurel_rank = 0;      ///< of a low-rank residual beside attention (Gemma 3n); 0 = none
   std::int64_t position_biases = 0;  ///< weights by which scores depend on distance, one table for all layers
@@ -293,6 +352,7 @@ struct ModelSpec {
   std::vector<TowerSpec> towers;  ///< of images and sound, or the encoder; none of their layers is in `layer_kind`
   NormKind norm = NormKind::kRms;
   bool norm_bias = false;
+  bool norm_weights = true;  ///< false: all norms only scale to unit variance (OLMo, arXiv:2402.00838 section 2.1)
   std::int64_t norms_per_layer = 2;
   AttentionSpec attention;
   MlpSpec mlp;
@@ -303,6 +363,8 @@ struct ModelSpec {
   std::optional<ConvSpec> conv;
   std::optional<Mamba1Spec> mamba1;
   std::optional<Mamba2Spec> mamba2;
+  std::optional<RwkvSpec> rwkv;
+  std::optional<RglruSpec> rglru;
   std::vector<LayerKind> kinds;          ///< distinct kinds, at most kMaxLayerKinds
   std::vector<std::uint8_t> layer_kind;  ///< per layer, an index into kinds; size = number of layers
   std::optional<DraftSpec> draft;        ///< absent: a model of its own
@@ -318,6 +380,15 @@ struct ModelSpec {
   /// Width of the dense MLP of a layer, and how many norms it has.
   std::int64_t d_ff_of(const LayerKind& kind) const { return kind.d_ff.value_or(mlp.d_ff); }
   std::int64_t norms_of(const LayerKind& kind) const { return kind.norms.value_or(norms_per_layer); }
+  /// Weights of a norm for each element of its width.
+  double norm_parameters() const { return norm_weights ? (norm_bias ? 2.0 : 1.0) : 0.0; }
+  /// Whether a layer hands a state on from token to token.
+  bool has_recurrence() const {
+    for (const LayerKind& kind : kinds) {
+      if (recurs(kind.mixer)) return true;
+    }
+    return false;
+  }
 };
 
 struct ProjectorLayer {

@@ -480,9 +480,11 @@ class Resolver {
   /// Kernels that no efficiency coefficient was measured for.
   void unmeasured_kernels() {
     const ModelSpec& m = out_.model;
-    if (m.gdn || m.lightning || m.mamba1 || m.mamba2) {
-      assume("recurrences run at the rates of attention (Mamba 1: of vector work): no coefficient is measured for them",
-             "", "docs/model.md")
+    if (m.has_recurrence()) {
+      assume(
+          "recurrences run at the rates of attention (Mamba 1, RWKV and Griffin: of vector work): no coefficient is "
+          "measured for them",
+          "", "docs/model.md")
           .as("recurrence_rates")
           .is("attention");
     }

@@ -252,5 +252,15 @@ TEST(LaunchFiles, TwoTextsDoNotGoToStandardOutput) {
   EXPECT_NE(reply.err.find("--export megatron:FILE"), std::string::npos) << reply.err;
 }
 
+/// Norms without weights, and activation functions with them, are no model of Megatron's arguments.
+TEST(LaunchFiles, ModelsThatArgumentsDoNotSayAreNotWritten) {
+  for (const char* file : {"olmo-1b", "apertus-8b", "rwkv-7-1.5b"}) {
+    const LaunchReply reply = ask_launch({"train", SCALECALC_SOURCE_DIR "/tests/data/hf/" + std::string(file) + ".json",
+                                          "--hw=h100-sxm", "--chips=8", "--top=1", "--export=megatron"});
+    EXPECT_EQ(reply.exit, 2) << file;
+    EXPECT_NE(reply.err.find("layers of other kinds"), std::string::npos) << file << ": " << reply.err;
+  }
+}
+
 }  // namespace
 }  // namespace scalecalc::cli

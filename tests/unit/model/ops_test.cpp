@@ -131,6 +131,66 @@ TEST(AttentionOps, AnIndexerScoresEverythingAndBoundsTheAttention) {
   EXPECT_EQ(named(ops, "index scores").shared, 8);
 }
 
+/// Heads that attend to 100 tokens before them and to every fourth block further back: a quarter of all scores, and of
+/// the keys and values as many quarters as the two heads of a group.
+TEST(AttentionOps, StridedHeadsReadWhatTheirGroupReads) {
+  ModelSpec model = small_model();
+  model.attention.strided = StridedSpec{.local = 100, .stride = 4};
+  EXPECT_EQ(parameters(model, MixerKind::kStrided), parameters(model, MixerKind::kFull));
+  const double each = 3 * 2 * (64 + 64);
+  EXPECT_EQ(flops(model, {MixerKind::kStrided, FfnKind::kNone}, 1000).attention_causal,
+            each * (0.75 * 95 + 0.25 * 500));
+  const auto ops = ops_of(model, {MixerKind::kStrided, FfnKind::kNone});
+  EXPECT_EQ(named(ops, "strided attention").shared, 0.5 * 2 * (16 + 16));
+  EXPECT_EQ(named(ops, "local attention").shared, 0.5 * 2 * (16 + 16));
+}
+
+/// DeBERTa: queries against keys of 2 x 8 positions and keys against their queries, from matrices of their own or not.
+TEST(AttentionOps, PositionsAreScoredApart) {
+  ModelSpec model = small_model();
+  model.attention = {.heads = 4, .kv_heads = 4, .head_dim = 16, .causal = false};
+  const LayerKind kind{MixerKind::kFull, FfnKind::kNone};
+  const double plain = parameters(model, MixerKind::kFull), scores = flops(model, kind, 256).attention_causal;
+  model.attention.disentangled = DisentangledSpec{.positions = 16};
+  EXPECT_EQ(parameters(model, MixerKind::kFull), plain);
+  EXPECT_EQ(flops(model, kind, 256).attention_causal - scores, 3 * 2 * 16 * 2 * 64);
+  const double matmuls = flops(model, kind, 256).six_n;
+  model.attention.disentangled->own_projections = true;
+  EXPECT_EQ(parameters(model, MixerKind::kFull) - plain, 64 * 2 * 64 + 64);
+  EXPECT_EQ(flops(model, kind, 256).six_n, matmuls) << "once for a batch";
+}
+
+/// Weights of a layer by the papers' sums: 5 D^2 and 6 D; with the output's gate 5 D^2 and 8 D; RWKV-6 beside them
+/// mixes and decays by low rank; RWKV-7 has four adapters, the first layer three.
+TEST(RecurrenceOps, RwkvByVersion) {
+  ModelSpec model = small_model();
+  const double d = 64;
+  model.rwkv = RwkvSpec{.version = 4, .width = 64};
+  EXPECT_EQ(parameters(model, MixerKind::kRwkv), 4 * d * d + 5 * d);
+  model.rwkv = RwkvSpec{.version = 5, .width = 64, .head_dim = 16};
+  EXPECT_EQ(parameters(model, MixerKind::kRwkv), 5 * d * d + 8 * d);
+  model.rwkv = RwkvSpec{.version = 6, .width = 64, .head_dim = 16, .mix_rank = 4, .decay_rank = 8};
+  EXPECT_EQ(parameters(model, MixerKind::kRwkv), 5 * d * d + (6 + 2 * 5 * 4 + 1 + 2 * 8 + 1 + 2) * d);
+  model.rwkv = RwkvSpec{
+      .version = 7, .width = 64, .head_dim = 16, .decay_rank = 4, .rate_rank = 5, .value_rank = 6, .gate_rank = 7};
+  const double first = parameters(model, MixerKind::kRwkv);
+  EXPECT_EQ(first, 4 * d * d + (2 * (4 + 5 + 7) + 6 + 2 + 3 + 2) * d);
+  double later = 0;
+  for (const Op<double>& op : ops_of(model, {.mixer = MixerKind::kRwkv, .ffn = FfnKind::kNone, .reuse = true})) {
+    if (op.part != Part::kNorm) later += op.parameters();
+  }
+  EXPECT_EQ(later - first, 2 * 6 * d + d);
+  EXPECT_EQ(named(ops_of(model, {MixerKind::kRwkv, FfnKind::kNone}), "wkv recurrence").state, 64 * 16);
+}
+
+/// Griffin: two branches with biases, a convolution with one, gates from blocks of 8 channels, a decay a channel.
+TEST(RecurrenceOps, RealGatedLinearRecurrence) {
+  ModelSpec model = small_model();
+  model.rglru = RglruSpec{.width = 32, .blocks = 4, .conv_kernel = 4};
+  EXPECT_EQ(parameters(model, MixerKind::kRglru),
+            64 * 2 * 32 + 2 * 32 + 32 * 5 + 8 * 2 * 32 + 2 * 32 + 32 + 32 * 64 + 64);
+}
+
 TEST(RecurrenceOps, GatedDeltaNet) {
   ModelSpec model = small_model();
   model.gdn = {.key_heads = 2, .key_head_dim = 8, .value_heads = 4, .value_head_dim = 16, .conv_kernel = 4};
@@ -262,6 +322,35 @@ TEST(EndOps, AFactorisedEmbeddingHasTwoProjections) {
   EXPECT_EQ(f.ends, 6 * (16 * 64 + 64 * 16 + 16 * 100));
   model.tied_embeddings = false;
   EXPECT_EQ(count_parameters(model).head, 64 * 16 + 16 * 100);
+}
+
+/// Of the tables of n-grams a token reads a row each.
+TEST(EndOps, NgramTablesAreNotActive) {
+  ModelSpec model = small_model();
+  const ParameterCount plain = count_parameters(model);
+  model.ngram_embedding = NgramEmbedding{.tables = 4, .rows = 1000, .width = 16};
+  const ParameterCount count = count_parameters(model);
+  EXPECT_EQ(count.embedding - plain.embedding, 1000 * 16 + 4 * 16 * 64);
+  EXPECT_EQ(count.active - plain.active, 4 * 16 * 64);
+}
+
+/// ELECTRA's generator: tables, norm and transform as narrow as the embedding, a projection with a bias behind them.
+TEST(EndOps, ANarrowEmbeddingIsNormedBeforeItIsProjected) {
+  ModelSpec model = small_model();
+  model.tied_embeddings = model.embedding_norm = model.norm_bias = model.embedding_bias = true;
+  model.embedding_dim = 16;
+  model.input_tokens = 10;
+  model.head_dense = HeadDense::kTransform;
+  model.mlp.bias = true;
+  const ParameterCount count = count_parameters(model);
+  EXPECT_EQ(count.embedding, 110 * 16 + 2 * 16 + 16 * 64 + 64);
+  EXPECT_EQ(count.head, 64 * 16 + 16);
+}
+
+TEST(EndOps, NormsMayHaveNoWeights) {
+  ModelSpec model = small_model();
+  model.norm_weights = false;
+  EXPECT_EQ(count_parameters(model).norms, 0);
 }
 
 TEST(EndOps, HeadBiasAndFinalNorm) {

@@ -59,6 +59,26 @@ TEST(ServeEncoder, IsNotSaidToAnswerInTokens) {
   EXPECT_TRUE(output.title.ends_with(": texts of 512 tokens, one pass and one answer each")) << output.title;
 }
 
+/// What is counted is named in every format; keys of JSON stay.
+TEST(ServeEncoder, CountsTextsUnderEveryColumn) {
+  const Output output = serve_output(serve_answer(asked_of("bge-large-en", 512, 1), Catalog()), true);
+  std::size_t texts = 0;
+  for (const Block& block : output.blocks) {
+    for (const Record& record : block.records) {
+      for (const Figure& figure : record.figures) {
+        EXPECT_EQ(figure.label.find("tok/s"), std::string::npos) << figure.key;
+        EXPECT_EQ(figure.label.find("M out"), std::string::npos) << figure.key;
+        if (figure.key == "tokens_per_s_per_chip" && figure.label == "texts/s/chip") ++texts;
+      }
+    }
+  }
+  EXPECT_GE(texts, 2U) << "points and the best";
+  ASSERT_EQ(output.plots.size(), 1U);
+  EXPECT_EQ(output.plots.front().y.title, "texts/s per chip");
+  const Output words = serve_output(serve_answer(asked_of("llama-3.2-1b", 512, 64), Catalog()), false);
+  EXPECT_EQ(words.plots.front().y.title, "tokens/s per chip");
+}
+
 /// As many texts in a pass as a step takes tokens of; the others wait, so the throughput stays and the time grows.
 TEST(ServeEncoder, TextsBeyondAStepWait) {
   ServeQuestion question = asked_of("bge-large-en", 512, 1);
@@ -160,6 +180,22 @@ TEST(ServeEncoder, TowersStandOnTheFirstStage) {
   EXPECT_GT(tower, 0);
   EXPECT_GT(prefill("1x336x336", 4), 4 * tower);
   EXPECT_GT(prefill("1x336x336", 4) - prefill("", 4), 3 * tower);
+}
+
+/// CLIP's 24 layers of 1024 and 4096 have 16 heads: on 8 ranks each has an eighth of their matrices, and the ends
+/// whole.
+TEST(ServeEncoder, TensorRanksDivideTowers) {
+  const auto weights = [](const char* file, std::int64_t ranks) {
+    ServeQuestion question = asked_of(file, 1024, 64);
+    question.chips = ranks;
+    const ServeAnswer answer = resolve_serving(question, Catalog());
+    const ServeBasis<double> basis(Reader<double>{}, answer.systems.front().serving);
+    return ServeMemory(basis, ServeLayout{.tp = ranks, .etp = ranks}).parts(0, 1).weights;
+  };
+  const double layers = 24 * 12.0 * 1024 * 1024 * 2;
+  const double one = weights("llava-1.5-7b", 1) - weights("llama-2-7b", 1);
+  const double eight = weights("llava-1.5-7b", 8) - weights("llama-2-7b", 8);
+  EXPECT_NEAR(one - eight, layers * 7 / 8, 5e-3 * layers);
 }
 
 /// With a chunk of a fraction of the text, too: it passes whole, and memory holds that.

@@ -100,6 +100,19 @@ TEST(OnChipMemory, MayStateItsBandwidthInTimesOfHbm) {
   EXPECT_EQ(errors(with("onchip: {l4: {capacity: 1MB}, source: [x]}\n")).substr(0, 27), "unknown key 'l4' in onchip ");
 }
 
+/// SRAM, HBM and what offload: says are the three a machine may have; another is refused by name.
+TEST(MemoryTiers, AreThoseTheSchemaKnows) {
+  const std::string another = with("ddr: {capacity: 1.5TB, bandwidth: 200GB/s, source: [x]}\n");
+  EXPECT_NE(errors(another).find("unknown key 'ddr' in hardware"), std::string::npos) << errors(another);
+  const std::string kind = file(std::string(kCompute) +
+                                "hbm: {kind: ddr, capacity: 80GB, bandwidth: 3TB/s, source: [x]}\n" + kHost + kNetwork);
+  EXPECT_NE(errors(kind).find("'kind' is 'ddr'; it must be one of hbm, gddr, lpddr, sram"), std::string::npos)
+      << errors(kind);
+  EXPECT_EQ(errors(with("onchip: {sram: {capacity: 520MiB}, source: [x]}\n"
+                        "offload: {capacity: 1.5TB, bandwidth: 200GB/s, source: [x]}\n")),
+            "");
+}
+
 TEST(VectorRates, AreOneRateOrAMapByFormat) {
   const auto rate = [](const HardwareSpec& hw, DType dtype) {
     return hw.vector_rates[static_cast<std::size_t>(dtype)];
