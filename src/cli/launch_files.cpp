@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <tuple>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -17,6 +18,7 @@
 #include "import/named_model.h"
 #include "launch/document.h"
 #include "launch/serving.h"
+#include "launch/stamp.h"
 #include "plan/dimensions.h"
 #include "report/train_words.h"
 #include "spec/kept.h"
@@ -64,13 +66,11 @@ std::string release_text(const StackRelease* release) {
   return release->since.size() < 10 ? release->name() : fmt::format("{} ({})", release->name(), release->since);
 }
 
-constexpr std::string_view kByWhatIsKnown = "by what is known of ";
-
 LaunchStamp stamp_of(const LaunchFramework& framework, const std::string& release, const std::string& question,
                      std::string plan, std::string figures) {
   LaunchStamp out{fmt::format("scalecalc {}: a launch file of {}{}", tool_version(), framework.title,
                               release.empty() ? "" : fmt::format(", {}{}", kByWhatIsKnown, release)),
-                  "asked: " + question, std::move(plan), std::move(figures),
+                  std::string(kStampAsked) + question, std::move(plan), std::move(figures),
                   fmt::format("arguments: {}", framework.source)};
   if (!is_script(framework)) {
     out.push_back(fmt::format("run: {}{}{} {}", framework.command, framework.script.empty() ? "" : " ",
@@ -102,12 +102,16 @@ LaunchedModel launched_model(const Catalog& catalog, const std::string& model, c
   return out;
 }
 
-/// What gates the model's MLP, as its file says it; empty for the usual.
-std::string gate_activation_of(const Catalog& catalog, const TrainQuestion& question) {
-  const ConfigNode document = load_model_document(catalog, question.model, question.assume).document;
-  const ConfigNode* mlp = document.find("mlp");
+/// What the file of a model says for launch files alone: what gates its MLP (empty for the usual), and its family.
+LaunchedModel facts_of_file(const Catalog& catalog, const std::string& model, const std::string& assume) {
+  const ModelDocument read = load_model_document(catalog, model, assume);
+  const ConfigNode* mlp = read.document.find("mlp");
   const ConfigNode* activation = mlp == nullptr ? nullptr : mlp->find("activation");
-  return activation == nullptr ? "" : activation->text;
+  const ConfigNode* family = read.document.find("model_type");
+  return {.model_type = family != nullptr ? family->text
+                        : read.import     ? read.import->family
+                                          : "",
+          .activation = activation == nullptr ? "" : activation->text};
 }
 
 /// Of a chip by its name in the catalog or its file; nothing where neither is.
@@ -247,29 +251,6 @@ ReadPools pools_in(const std::string& text, const std::string& path) {
   return deploys ? read_pools(read_yaml(text, path)) : ReadPools{};
 }
 
-/// The release in the stamp of a file that was written here; empty of others.
-std::string release_in(const std::string& text) {
-  const std::size_t stamp = text.find("scalecalc ");
-  const std::size_t at = stamp == std::string::npos ? stamp : text.find(kByWhatIsKnown, stamp);
-  if (at == std::string::npos || text.find('\n', stamp) < at) return "";
-  const std::size_t begin = at + kByWhatIsKnown.size();
-  return text.substr(begin, text.find_first_of(" \n", text.find(' ', begin) + 1) - begin);
-}
-
-/// "vllm serve MODEL" and the like: the model, where it is a literal.
-std::string served_in(const std::string& text) {
-  for (const std::string_view command : {"vllm serve ", "trtllm-serve serve ", "trtllm-serve "}) {
-    const std::size_t at = text.find(command);
-    if (at == std::string::npos) continue;
-    std::size_t begin = at + command.size();
-    while (begin < text.size() && std::string_view(" \\\n\"'").find(text[begin]) != std::string_view::npos) ++begin;
-    const std::size_t end = std::min(text.find_first_of(" \\\n\"'", begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    if (!word.empty() && word[0] != '-' && word.find('$') == std::string::npos) return word;
-  }
-  return "";
-}
-
 /// "megatron 0.19" as a flag takes it, if that release is one of `stack` and known; else what is said of it.
 std::string stamped_release(LaunchInput& input, const std::string& stack, const Catalog& catalog) {
   const std::size_t blank = input.release.find(' ');
@@ -282,6 +263,14 @@ std::string stamped_release(LaunchInput& input, const std::string& stack, const 
   input.differences.push_back(fmt::format(
       "by the newest release of {}, where {} was written for {}, which is not known here", stack, input.file, version));
   return stack;
+}
+
+LaunchInput stamped(LaunchInput input, const std::string& text) {
+  input.release = release_in(text);
+  for (const std::string_view flag : {"--prompt", "--generate", "--context"}) {
+    if (std::string value = asked_in(text, flag); !value.empty()) input.lengths.emplace_back(flag, std::move(value));
+  }
+  return input;
 }
 
 TrainQuestion probe_of(const Arguments& arguments) {
@@ -356,7 +345,8 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Trai
   refuse_other_stack(framework, catalog, answer.search.launcher.get());
   const Plan& p = plan.plan;
   LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
-  model.activation = gate_activation_of(catalog, answer.question);
+  const LaunchedModel facts = facts_of_file(catalog, answer.question.model, answer.question.assume);
+  std::tie(model.activation, model.model_type) = std::tie(facts.activation, facts.model_type);
   const auto tpu = names_of_tpu(catalog, answer.question.hardware);
   const TrainingLaunch subject{p.layout, answer.model, answer.workload, answer.hw,
                                p.slice,  p.placement,  model,           tpu ? tpu->devices : 1};
@@ -387,6 +377,11 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
   const auto& launcher = system.serving.launcher;
   const bool deployed = deploys_pools(framework) && launcher && deploys(framework, launcher->stack);
   const auto release = deployed ? launcher : release_of(framework, catalog, launcher);
+  if (deploys_pools(framework) && launcher) {
+    if (const std::string why = undeployed(framework, launcher->stack); !why.empty()) {
+      throw UserError(why, fmt::format("ask with --engine {}", framework.stack));
+    }
+  }
   if (!deployed) refuse_other_stack(framework, catalog, launcher.get());
   LaunchFile out{.framework = &framework, .release = release_text(release.get()), .text = {}};
   const LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
@@ -435,7 +430,7 @@ void LaunchInput::note(std::vector<Assumption>& assumptions) const {
   };
   if (!unread.empty()) warn("not read, and perhaps of weight: " + places_text(unread), "launch_unread");
   if (!open.empty()) warn("left open by the file: " + places_text(open), "launch_open");
-  if (!differences.empty()) warn("asked otherwise than the file: " + join(differences, "; "), "launch_differences");
+  for (const std::string& each : differences) warn("asked otherwise than the file: " + each, "launch_differences");
 }
 
 std::optional<LaunchInput> launch_input(const std::string& path) {
@@ -454,7 +449,7 @@ std::optional<LaunchInput> launch_input(const std::string& path) {
     for (const ReadPool& pool : out.pools) {
       out.settings.insert(out.settings.end(), pool.settings.begin(), pool.settings.end());
     }
-    return out;
+    return stamped(std::move(out), text);
   }
   LaunchText read = read_launch_text(text, path);
   LaunchInput out{.file = path,
@@ -467,9 +462,8 @@ std::optional<LaunchInput> launch_input(const std::string& path) {
                   .differences = {}};
   out.settings = std::move(read.settings);
   out.chips = read.chips;
-  out.release = release_in(text);
   out.served = served_in(text);
-  return out;
+  return stamped(std::move(out), text);
 }
 
 ImportedLayout imported_layout(const LaunchInput& input, const TrainQuestion& question, const Catalog& catalog) {
@@ -478,7 +472,8 @@ ImportedLayout imported_layout(const LaunchInput& input, const TrainQuestion& qu
   const ResolvedQuestion job = resolve_job(probe, catalog);
   const auto tpu = names_of_tpu(catalog, question.hardware);
   return import_training(*input.framework, input.settings, &job.model, &job.workload.runtime,
-                         question.chips > 0 ? std::optional(question.chips) : input.chips, tpu ? tpu->devices : 1);
+                         question.chips > 0 ? std::optional(question.chips) : input.chips, tpu ? tpu->devices : 1,
+                         facts_of_file(catalog, question.model, question.assume).model_type);
 }
 
 void plan_for_framework(const ExportAsked& asked, Arguments& arguments) {
@@ -568,6 +563,10 @@ std::optional<LaunchInput> take_serving_file(Arguments& arguments, const Catalog
     for (LaunchSetting& setting : served.reading.open) input->open.push_back(std::move(setting));
     return served.reading.terms;
   };
+  // Limits of the file are those of its question's lengths.
+  for (const auto& [flag, value] : input->lengths) {
+    if (!arguments.has(flag)) arguments.suppose(flag, {value});
+  }
   const bool pooled = !input->pools.empty();
   const LaunchFramework& engine = pooled ? launch_framework(input->engine) : *input->framework;
   LaunchTerms terms;

@@ -55,7 +55,8 @@ struct LaunchInput {
   std::vector<ReadPool> pools;          ///< of a file that deploys some
   std::optional<std::int64_t> chips{};  ///< by what surrounds the command
   std::string served{};                 ///< the word behind the command of a server: its model
-  std::string release{};                ///< "megatron 0.19", of the stamp of a file that was written here
+  std::vector<std::pair<std::string_view, std::string>> lengths{};  ///< flags of the stamp's question: "--prompt"
+  std::string release{};  ///< "megatron 0.19", of the stamp of a file that was written here
   std::size_t neutral = 0;
   std::vector<LaunchSetting> unread, open;
   std::vector<std::string> defaults;     ///< as LaunchReading::defaults

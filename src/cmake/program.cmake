@@ -26,7 +26,9 @@ file(RELATIVE_PATH library_of_program /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_
 add_executable(scalecalc_over_library src/main.cpp)
 target_link_libraries(scalecalc_over_library PRIVATE scalecalc_shared scalecalc_options scalecalc_warnings)
 set_target_properties(scalecalc_over_library PROPERTIES OUTPUT_NAME scalecalc RUNTIME_OUTPUT_DIRECTORY
-                      ${PROJECT_BINARY_DIR}/over_library INSTALL_RPATH "$ORIGIN/${library_of_program}")
+                      ${PROJECT_BINARY_DIR}/over_library INSTALL_RPATH "$ORIGIN/${library_of_program}"
+                      # Relative while it is built too: an absolute path leaves its length in what is installed.
+                      BUILD_RPATH_USE_ORIGIN ON)
 # Of the tarball alone, for systems older than this one.
 add_library(scalecalc_older_glibc SHARED src/cmake/older_glibc.cpp)
 target_link_libraries(scalecalc_older_glibc PRIVATE scalecalc_options scalecalc_warnings)

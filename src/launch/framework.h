@@ -89,10 +89,13 @@ struct LaunchFramework {
   std::span<const LaunchModelName> models{};
   std::string_view yours{};                   ///< what no plan says, and the framework asks for
   std::span<const LaunchAdapter> adapters{};  ///< that it trains beside frozen weights; none: it says nothing of them
+  bool peft = false;                          ///< adapters are PEFT's, on modules by the model's own names instead
   std::uint8_t default_adapters = 0;          ///< bits of FineTune::targets: those of a file that names no modules
   std::string_view workers{};                 ///< an argument of all nodes of a server but its first
   std::string_view ranks{};  ///< in front of the command where ranks on several nodes are started by MPI
 };
+
+constexpr bool says_adapters(const LaunchFramework& framework) { return framework.peft || !framework.adapters.empty(); }
 
 std::span<const LaunchFramework> launch_frameworks();
 /// "megatron, maxtext": those of a job.
@@ -104,6 +107,7 @@ const LaunchFramework& launch_framework(std::string_view name);
 struct LaunchedModel {
   std::string catalog{};     ///< its name in the catalog; empty for a file, or where the question changes it
   std::string repository{};  ///< of Hugging Face, or the directory of its files; empty: none is known
+  std::string model_type{};  ///< its family as a config.json says it; empty: none is known
   std::string activation{};  ///< of the gate of its MLP; empty: the usual one
 };
 /// The model in the framework's words, "model" and "flavor" of the terms; what is left to the reader, if anything.

@@ -215,6 +215,23 @@ bool deploys(const LaunchFramework& framework, std::string_view engine) {
 
 namespace {
 
+struct Undeployed {
+  std::string_view framework, engine, why, source;
+};
+constexpr std::string_view kChartStartsVllm =
+    "its chart has arguments of vLLM alone; other engines are commands of your own, or kustomizations of its guides";
+constexpr std::string_view kChartSource =
+    "llm-d-incubation/llm-d-modelservice 024c0f2: charts/llm-d-modelservice/templates/_helpers.tpl, modelCommand; "
+    "llm-d/llm-d aa770a7: guides/pd-disaggregation/modelserver/gpu/sglang";
+constexpr std::array kUndeployed{
+    Undeployed{
+        "dynamo", "trtllm",
+        "arguments of TensorRT-LLM stand in files of a ConfigMap beside the deployment, which are not written here",
+        "ai-dynamo/dynamo 416ff06: components/backends/trtllm/deploy/disagg-multinode.yaml"},
+    Undeployed{"llm-d", "sglang", kChartStartsVllm, kChartSource},
+    Undeployed{"llm-d", "trtllm", kChartStartsVllm, kChartSource},
+};
+
 /// Ranks of all servers are started by one MPI run, and behind them what hands a prompt's cache on.
 std::string trtllm_file(const std::string& model, const std::vector<LaunchPool>& pools) {
   std::int64_t chips = 0;
@@ -247,6 +264,14 @@ std::string trtllm_file(const std::string& model, const std::vector<LaunchPool>&
 }
 
 }  // namespace
+
+std::string undeployed(const LaunchFramework& framework, std::string_view engine) {
+  for (const Undeployed& each : kUndeployed) {
+    if (each.framework != framework.name || each.engine != engine) continue;
+    return fmt::format("{} deploys no servers of {} here: {} ({})", framework.title, engine, each.why, each.source);
+  }
+  return "";
+}
 
 std::string pools_file(const LaunchFramework& framework, const std::string& model, const std::vector<LaunchPool>& pools,
                        const LaunchStamp& stamp) {

@@ -29,6 +29,8 @@ bool deploys_pools(const LaunchFramework& framework);
 bool starts_pools(const LaunchFramework& framework);
 /// Whether its servers can be the engine's.
 bool deploys(const LaunchFramework& framework, std::string_view engine);
+/// Why they cannot, with its source; empty where no rule of the framework is known.
+std::string undeployed(const LaunchFramework& framework, std::string_view engine);
 
 std::string pools_file(const LaunchFramework& framework, const std::string& model, const std::vector<LaunchPool>& pools,
                        const LaunchStamp& stamp);

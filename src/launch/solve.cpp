@@ -330,7 +330,8 @@ class Solver {
       const auto is_its = [&](const LaunchRow& row) { return is_of(row, setting); };
       const bool ours = std::any_of(framework_.rows.begin(), framework_.rows.end(), is_its);
       const bool written = std::any_of(framework_.rows.begin(), framework_.rows.end(), [&](const LaunchRow& row) {
-        const bool off = row.value == "'true'" && has_value(setting, "'false'");
+        const bool off = (row.value == "'true'" || (row.value == "'on'" && !setting.values.empty())) &&
+                         has_value(setting, "'false'");
         // A product is the file's own to say; a literal that differs from what would be written says something else.
         const bool any = row.use == RowUse::kWritten && !row.value.starts_with('\'');
         return is_its(row) && (off || any || has_value(setting, row.value));

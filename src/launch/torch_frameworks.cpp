@@ -2,7 +2,6 @@
 #include <array>
 
 #include "launch/framework.h"
-#include "model/fine_tune.h"
 
 namespace scalecalc {
 namespace {
@@ -128,26 +127,15 @@ constexpr std::array<std::string_view, 23> kTitanNeutral{"--nnodes",
                                                          "hf_assets_path",
                                                          "compile.*"};
 
-/// Projections as Llama and its like name them in Hugging Face's transformers.
-constexpr std::array kHuggingFaceAdapters{
-    LaunchAdapter{kLoraQ, "q_proj"},       LaunchAdapter{kLoraK, "k_proj"},
-    LaunchAdapter{kLoraV, "v_proj"},       LaunchAdapter{kLoraO, "o_proj"},
-    LaunchAdapter{kLoraGate, "gate_proj"}, LaunchAdapter{kLoraUp, "up_proj"},
-    LaunchAdapter{kLoraDown, "down_proj"}, LaunchAdapter{kLoraAttention | kLoraMlp, "all-linear"},
-};
-/// Where TRL hands on no modules PEFT takes these of Llama and its like: huggingface/peft 00073fe
-/// src/peft/utils/constants.py, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING (llama, llama4, mistral, mixtral,
-/// gemma, gemma2, gemma3_text, qwen2, qwen3).
-constexpr std::uint8_t kPeftDefault = kLoraQ | kLoraV;
-constexpr std::string_view kPeftSource = "huggingface/trl f2cd577: trl/trainer/model_config.py, lora_target_modules";
+constexpr std::string_view kTrlSource = "huggingface/trl f2cd577: trl/trainer/model_config.py, lora_target_modules";
 constexpr LaunchLimit kPeftExperts{"tune=lora,moe=on,lora_mlp=on",
                                    "modules are named by their last word, which experts' and other MLPs share",
-                                   kPeftSource, "--lora-targets attention"};
+                                   kTrlSource, "--lora-targets attention"};
 constexpr LaunchLimit kPeftLatent{
-    "tune=lora,mla=on", "projections of latents have names of their own, which are not written here", kPeftSource};
+    "tune=lora,mla=on", "projections of latents have names of their own, which are not written here", kTrlSource};
 constexpr LaunchLimit kPeftUngated{
     "tune=lora,gated=off", "projections of this model have other names than Llama's, which are not written here",
-    kPeftSource};
+    kTrlSource};
 
 // Arguments of TRL's scripts, which hand them to PEFT.
 constexpr std::array kPeftRows{
@@ -409,45 +397,39 @@ constexpr std::array kTorchFrameworks{
                     .naming = ModelNaming::kOwn,
                     .models = kTitanModels,
                     .yours = "model.hf_assets_path, data, optimizer, learning rate, steps, checkpoints"},
-    LaunchFramework{
-        .name = "deepspeed",
-        .title = "DeepSpeed",
-        .stack = "deepspeed",
-        .format = LaunchFormat::kJson,
-        .source = "deepspeedai/DeepSpeed edaa722: deepspeed/runtime/config.py, runtime/zero/config.py, "
-                  "runtime/tensor_parallel/config.py, module_inject/auto_ep_config.py, launcher/runner.py; "
-                  "arguments of train.py: huggingface/transformers training_args.py",
-        .command = "torchrun",
-        .script = "train.py --deepspeed",
-        .file = "ds_config.json",
-        .rows = kDeepSpeedRows,
-        .limits = kDeepSpeedLimits,
-        .neutral = kDeepSpeedNeutral,
-        .naming = ModelNaming::kRepository,
-        .yours = "train.py (a Trainer of Hugging Face, of adapters one with the arguments of TRL's "
-                 "ModelConfig, and its model's own names of projections where they are not Llama's), data, optimizer, "
-                 "learning rate, steps",
-        .adapters = kHuggingFaceAdapters,
-        .default_adapters = kPeftDefault},
-    LaunchFramework{
-        .name = "accelerate",
-        .title = "Hugging Face Accelerate, FSDP2",
-        .stack = "accelerate",
-        .format = LaunchFormat::kYaml,
-        .source = "huggingface/accelerate 16cb6eb: src/accelerate/commands/launch.py, "
-                  "parallelism_config.py; arguments of train.py: huggingface/transformers training_args.py",
-        .command = "accelerate launch --config_file",
-        .script = "train.py",
-        .file = "fsdp.yaml",
-        .rows = kAccelerateRows,
-        .limits = kAccelerateLimits,
-        .neutral = kAccelerateNeutral,
-        .naming = ModelNaming::kRepository,
-        .yours = "train.py (a Trainer of Hugging Face, of adapters one with the arguments of TRL's "
-                 "ModelConfig, and its model's own names of projections where they are not Llama's), data, optimizer, "
-                 "learning rate, steps",
-        .adapters = kHuggingFaceAdapters,
-        .default_adapters = kPeftDefault},
+    LaunchFramework{.name = "deepspeed",
+                    .title = "DeepSpeed",
+                    .stack = "deepspeed",
+                    .format = LaunchFormat::kJson,
+                    .source = "deepspeedai/DeepSpeed edaa722: deepspeed/runtime/config.py, runtime/zero/config.py, "
+                              "runtime/tensor_parallel/config.py, module_inject/auto_ep_config.py, launcher/runner.py; "
+                              "arguments of train.py: huggingface/transformers training_args.py",
+                    .command = "torchrun",
+                    .script = "train.py --deepspeed",
+                    .file = "ds_config.json",
+                    .rows = kDeepSpeedRows,
+                    .limits = kDeepSpeedLimits,
+                    .neutral = kDeepSpeedNeutral,
+                    .naming = ModelNaming::kRepository,
+                    .yours = "train.py (a Trainer of Hugging Face, of adapters one with the arguments of TRL's "
+                             "ModelConfig), data, optimizer, learning rate, steps",
+                    .peft = true},
+    LaunchFramework{.name = "accelerate",
+                    .title = "Hugging Face Accelerate, FSDP2",
+                    .stack = "accelerate",
+                    .format = LaunchFormat::kYaml,
+                    .source = "huggingface/accelerate 16cb6eb: src/accelerate/commands/launch.py, "
+                              "parallelism_config.py; arguments of train.py: huggingface/transformers training_args.py",
+                    .command = "accelerate launch --config_file",
+                    .script = "train.py",
+                    .file = "fsdp.yaml",
+                    .rows = kAccelerateRows,
+                    .limits = kAccelerateLimits,
+                    .neutral = kAccelerateNeutral,
+                    .naming = ModelNaming::kRepository,
+                    .yours = "train.py (a Trainer of Hugging Face, of adapters one with the arguments of TRL's "
+                             "ModelConfig), data, optimizer, learning rate, steps",
+                    .peft = true},
     LaunchFramework{.name = "nanotron",
                     .title = "nanotron",
                     .stack = "nanotron",

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <numeric>
 
 #include "base/diagnostic.h"
 #include "base/text.h"
 #include "cost/pipeline.h"
+#include "launch/adapters.h"
 #include "launch/cluster.h"
 #include "plan/dimensions.h"
 
@@ -224,70 +224,10 @@ void add_adapters(const std::optional<FineTune>& tune, LaunchTerms& t) {
   t.words["base"] = tune->base ? kBaseFormatNames.at(static_cast<std::size_t>(*tune->base)) : "recipe";
 }
 
-/// "q_proj v_proj"; UserError for a target that the framework has no name of.
-std::string modules_of(const LaunchFramework& framework, std::uint8_t targets) {
-  std::vector<std::string> out;
-  for (const LaunchAdapter& adapter : framework.adapters) {
-    if (std::has_single_bit(adapter.targets) && (adapter.targets & targets) != 0) out.emplace_back(adapter.name);
-    if (std::has_single_bit(adapter.targets)) targets &= static_cast<std::uint8_t>(~adapter.targets);
-  }
-  if (targets == 0) return join(out, " ");
-  throw UserError(
-      fmt::format("{} cannot say this plan: no module is known that is {}", framework.title, target_names(targets)),
-      fmt::format("ask with --lora-targets of others; modules are those of {}", framework.source));
-}
-
-/// Whether the file says modules that are not in it.
-bool modules_open(const LaunchFramework& framework, const LaunchReading& reading) {
-  return std::any_of(reading.open.begin(), reading.open.end(), [&](const LaunchSetting& setting) {
-    return std::any_of(framework.rows.begin(), framework.rows.end(), [&](const LaunchRow& row) {
-      return row.value == "[@lora_modules]" && is_key(row.key, setting.key);
-    });
-  });
-}
-
-/// Adapters that a file says; a module that is none of these is a problem, since what trains decides the figures.
-std::optional<FineTune> adapters_in(const LaunchFramework& framework, LaunchReading& reading,
-                                    std::vector<Diagnostic>& problems) {
-  const std::string base = reading.terms.word("base").value_or("recipe");
-  const auto* const format = std::find(kBaseFormatNames.begin(), kBaseFormatNames.end(), base);
-  if (reading.terms.word("tune") != "lora") {
-    if (format != kBaseFormatNames.end()) {
-      problems.push_back({reading.places.at("base"), fmt::format("a base in {} trains adapters alone", base),
-                          "the file says none; say them, or leave the format out"});
-    }
-    return std::nullopt;
-  }
-  FineTune out{.rank = reading.terms.number("lora_rank").value_or(16), .targets = 0};
-  std::vector<std::string> known;
-  for (const LaunchAdapter& adapter : framework.adapters) known.emplace_back(adapter.name);
-  const std::string modules = reading.terms.word("lora_modules").value_or("");
-  for (std::size_t at = 0; at < modules.size();) {
-    const std::size_t end = std::min(modules.find_first_of(" ,", at), modules.size());
-    const std::string name = modules.substr(at, end - at);
-    at = end + 1;
-    if (name.empty()) continue;
-    const auto found = std::find(known.begin(), known.end(), name);
-    if (found == known.end()) {
-      problems.push_back({reading.places.at("lora_modules"),
-                          fmt::format("no projection is known by the name {}", in_quotes(name)),
-                          fmt::format("{} knows {}", framework.title, join(known, ", "))});
-      continue;
-    }
-    out.targets |= framework.adapters[static_cast<std::size_t>(found - known.begin())].targets;
-  }
-  if (modules.empty()) {
-    out.targets = framework.default_adapters;
-    if (!modules_open(framework, reading)) reading.defaults.push_back("adapters on " + target_names(out.targets));
-  }
-  if (format != kBaseFormatNames.end()) out.base = static_cast<BaseFormat>(format - kBaseFormatNames.begin());
-  return out;
-}
-
 std::string frameworks_with_adapters() {
   std::vector<std::string> out;
   for (const LaunchFramework& framework : launch_frameworks()) {
-    if (!framework.adapters.empty()) out.emplace_back(framework.name);
+    if (says_adapters(framework)) out.emplace_back(framework.name);
   }
   return join_and(out);
 }
@@ -439,7 +379,7 @@ LayoutFilter pins_in(const LaunchTerms& terms, const ModelSpec* model, const Sta
 
 ImportedLayout import_training(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
                                const ModelSpec* model, const StackRuntime* runtime, std::optional<std::int64_t> chips,
-                               std::int64_t cores) {
+                               std::int64_t cores, std::string_view model_type) {
   LaunchTerms known;
   if (model != nullptr) add_model(*model, known);
   known.numbers["cores"] = cores;
@@ -464,7 +404,7 @@ ImportedLayout import_training(const LaunchFramework& framework, const std::vect
   }
   std::vector<Diagnostic> problems;
   out.pins = pins_in(terms, model, runtime, problems, out.reading.places);
-  out.tune = adapters_in(framework, out.reading, problems);
+  out.tune = adapters_in(framework, model_type, settings, out.reading, problems);
   if (!problems.empty()) throw UserError(problems);
   return out;
 }
@@ -488,18 +428,18 @@ std::vector<LaunchArgument> training_arguments(const LaunchFramework& framework,
     }
   }
   if (plan.workload.fine_tune) {
-    if (framework.adapters.empty()) {
+    if (!says_adapters(framework)) {
       throw UserError(
           fmt::format("{} has no argument that says adapters (--lora)", framework.title),
           fmt::format("{} have some; its arguments are those of {}", frameworks_with_adapters(), framework.source));
     }
-    terms.words["lora_modules"] = modules_of(framework, plan.workload.fine_tune->targets);
+    terms.words["lora_modules"] = modules_of(framework, plan.names.model_type, plan.workload.fine_tune->targets);
   }
   std::vector<LaunchArgument> out = arguments_of(framework, terms);
   ImportedLayout back;
   try {
     back = import_training(framework, settings_of(out), &plan.model, &plan.workload.runtime, plan.layout.chips(),
-                           plan.devices_per_chip);
+                           plan.devices_per_chip, plan.names.model_type);
   } catch (const UserError& error) {
     throw UserError(fmt::format("{} cannot say this plan: {}", framework.title, error.diagnostics().front().message),
                     fmt::format("its arguments are those of {}", framework.source));

@@ -41,10 +41,10 @@ struct ImportedLayout {
 };
 
 /// `model` may be null: then what is said of its shape is not held against it. `chips` of the question are for a file
-/// that does not say how many. UserError with places.
+/// that does not say how many; `model_type` as LaunchedModel has it. UserError with places.
 ImportedLayout import_training(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
                                const ModelSpec* model, const StackRuntime* runtime, std::optional<std::int64_t> chips,
-                               std::int64_t cores);
+                               std::int64_t cores, std::string_view model_type = {});
 
 /// Whether a model has the shape that a file says, as far as it says one: layers, widths, heads, experts. False where
 /// it says too little to tell models apart.

@@ -244,6 +244,7 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
   fields.text_list("aliases");
   model.vendor = fields.optional_text("vendor").value_or("");
   model.released = fields.optional_text("released").value_or("");
+  fields.optional_text("model_type");  // for launch files alone, which ask the document
   fields.optional_text("note");
   model.source = join(fields.text_list("source"), ", ");
   fields.node("sources");

@@ -6,6 +6,8 @@ is its standard output and, after it, its standard error, both as into a pipe. O
   a line "..."            stands for any number of lines, also none;
   a line that ends " ..." stands for a line that starts with what precedes;
   a last line "[exit 3]"  is the exit status (0 if there is none);
+Commands that are only shown, in ```sh blocks and in cells of tables, must be answered too (exit 0), up to the first pipe
+or redirection; those with words of yours (CHIP, $FILE) and those that another test runs (RUN_ELSEWHERE) are left out.
 Blocks ```yaml PATH, ```json PATH and ```sh PATH give the files the commands of the same document find below their current directory.
 --update first puts the nearest lines of today's output in the place of those shown, or all of it where these do not make
 the block right; read the diff."""
@@ -20,6 +22,9 @@ import tempfile
 FENCE = re.compile(r"^```(\S*)[ \t]*(\S*)[^\n]*\n(.*?)^```[ \t]*$", re.M | re.S)
 PROMPT = "$ ./dev run "
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)#\s]+)")
+SHOWN = re.compile(r"`((?:\./dev run|scalecalc) [^`]*)`")
+RUN_ELSEWHERE = {"docs/howto/scripts.md", "docs/howto/studies.md", "docs/howto/calibrate.md", "docs/manual/README.md",
+                 "docs/case-studies.md"}  # scripts.py, and what it names
 FORMULA_ID = re.compile(r"^[ \t]*///? (\[[A-Z][A-Z0-9-]{3,}\])", re.M)
 
 
@@ -175,6 +180,40 @@ def check_document(path, name, binary):
     return problems, count
 
 
+def shown_commands(text):
+    """The arguments of commands that are shown, not transcribed."""
+    lines = [line for language, file, body in FENCE.findall(text) if language == "sh" and not file
+             for line in body.replace("\\\n", " ").splitlines()]
+    lines += [cell for line in FENCE.sub("", text).splitlines() if line.startswith("|") for cell in SHOWN.findall(line)]
+    for line in lines:
+        command = re.match(r"\s*(?:\./dev run|scalecalc) (.*)", line)
+        if not command:
+            continue
+        lexer = shlex.shlex(command.group(1), posix=True, punctuation_chars="|>;&")
+        lexer.whitespace_split = True
+        every = list(lexer)
+        words = tuple(every[:next((i for i, word in enumerate(every) if word[0] in "|>;&"), len(every))])
+        # One word names a command.
+        if len(words) > 1 and not any(re.fullmatch(r"[A-Z]{2,}|.*[$[{].*|\.\.\.", word) for word in words):
+            yield words
+
+
+def shown_and_wrong(path, name, binary, answered):
+    """Of the commands that a document shows those that are not answered; each is asked once."""
+    text = path.read_text(encoding="utf-8")
+    if name in RUN_ELSEWHERE:
+        return
+    with tempfile.TemporaryDirectory() as place:
+        write_files(text, place)
+        for words in shown_commands(text):
+            if words in answered:
+                continue
+            answered.add(words)
+            done = run(binary, shlex.join(words), place)
+            if done.returncode != 0:
+                yield f"{name}: {shlex.join(words)}: exit {done.returncode}: {done.stderr.strip()[:300]}"
+
+
 def unexplained_formulas(root):
     model = root / "docs" / "model.md"
     explained = model.read_text(encoding="utf-8") if model.exists() else ""
@@ -187,16 +226,17 @@ def unexplained_formulas(root):
 
 def main() -> int:
     root, binary = pathlib.Path(sys.argv[1]), str(pathlib.Path(sys.argv[2]).resolve())
-    problems, count = list(unexplained_formulas(root)), 0
+    problems, count, answered = list(unexplained_formulas(root)), 0, set()
     for path in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
         if "--update" in sys.argv[3:]:
             update_document(path, binary)
         found, ran = check_document(path, path.relative_to(root).as_posix(), binary)
         problems += found
+        problems += shown_and_wrong(path, path.relative_to(root).as_posix(), binary, answered)
         count += ran
     if count == 0:
         problems.append("no transcript was found")
-    print("\n".join(problems) or f"{count} transcripts agree with the program, links and formula ids hold")
+    print("\n".join(problems) or f"{count} transcripts agree with the program, {len(answered)} commands shown are answered, links and formula ids hold")
     return 1 if problems else 0
 
 

@@ -14,11 +14,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = pathlib.Path(sys.argv[1]).resolve()
 DEB, = PACKAGES.glob("scalecalc_*.deb")
 TARBALL, = PACKAGES.glob("scalecalc-*.tar.gz")
-OWN_FILE = """#!/bin/bash
-torchrun --nnodes 8 --nproc_per_node 8 pretrain_gpt.py \\
-  --tensor-model-parallel-size 8 --pipeline-model-parallel-size 2 --sequence-parallel \\
-  --micro-batch-size 1 --global-batch-size 256 --seq-length 8192 --bf16 --use-distributed-optimizer
-"""
 PLAN = "train llama3-8b --hw h100-sxm --chips 64"
 TEN_MINUTES = (
     ("a plan, what it costs, what binds it", f"scalecalc {PLAN}"),
@@ -84,7 +79,8 @@ def plan_check(root):
 def main():
     root = base("bookworm")
     shutil.copy(DEB, root / "root")
-    (root / "root/own.sh").write_text(OWN_FILE, encoding="utf-8")
+    page = (ROOT / "docs/howto/install.md").read_text(encoding="utf-8")
+    (root / "root/own.sh").write_text(re.search(r"^```sh own.sh\n(.*?)^```", page, re.M | re.S)[1], encoding="utf-8")
     inside(root, "apt-get purge -y -qq --auto-remove scalecalc 2>/dev/null; apt-get clean")
     action = yaml.safe_load((ROOT / ".github/actions/plan-check/action.yml").read_text(encoding="utf-8"))
     (root / "root/install.sh").write_text(action["runs"]["steps"][0]["run"], encoding="utf-8")

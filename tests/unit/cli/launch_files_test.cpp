@@ -245,6 +245,45 @@ TEST(LaunchFiles, AdaptersTypedBesideAFileWithoutThemAreADifference) {
   }
 }
 
+// Limits of a file are of the lengths that were asked for, which its stamp says.
+TEST(LaunchFiles, LengthsOfTheStampAreAskedAgain) {
+  const test::Scratch scratch;
+  const std::vector<std::string> job{"serve",           "llama3-8b",         "--hw=h100-sxm", "--chips=8",
+                                     "--engine=trtllm", "--disaggregate=on", "--prompt=700",  "--generate=100"};
+  const std::string file = scratch.path("pools.yaml");
+  std::vector<std::string> words = job;
+  words.push_back("--export=trtllm:" + file);
+  const LaunchReply reply = ask_launch(words);
+  ASSERT_EQ(reply.exit, 0) << reply.err;
+  const nlohmann::json asked = answer_of(job);
+  const nlohmann::json back = answer_of({"serve", "llama3-8b", "--hw=h100-sxm", "--from=" + file});
+  EXPECT_EQ(back["best"]["layout"], asked["best"]["layout"]);
+  EXPECT_EQ(back["query"]["prompt"], asked["query"]["prompt"]);
+}
+
+TEST(LaunchFiles, AnEngineThatIsNotDeployedIsRefusedByItsRule) {
+  const LaunchReply reply = ask_launch(
+      {"serve", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--engine=sglang", "--disaggregate=on", "--export=llm-d"});
+  EXPECT_EQ(reply.exit, 2);
+  EXPECT_NE(reply.err.find("llm-d-modelservice 024c0f2"), std::string::npos) << reply.err;
+}
+
+TEST(LaunchFiles, AdaptersOfFusedProjectionsAreWrittenByTheirNames) {
+  const std::vector<std::string> job{
+      "train",     "phi-4",           "--hw=h100-sxm", "--chips=8",          "--stack=accelerate",
+      "--lora=16", "--batch-seqs=32", "--seq=4096",    "--export=accelerate"};
+  std::vector<std::string> all = job;
+  all.push_back("--lora-targets=q,k,v,o");
+  const LaunchReply reply = ask_launch(all);
+  ASSERT_EQ(reply.exit, 0) << reply.err;
+  EXPECT_NE(reply.out.find("--lora_target_modules o_proj qkv_proj"), std::string::npos) << reply.out;
+  std::vector<std::string> part = job;
+  part.push_back("--lora-targets=q,v");
+  const LaunchReply refused = ask_launch(part);
+  EXPECT_NE(refused.exit, 0);
+  EXPECT_NE(refused.err.find("qkv_proj (q,k,v)"), std::string::npos) << refused.err;
+}
+
 TEST(LaunchFiles, TwoTextsDoNotGoToStandardOutput) {
   const LaunchReply reply =
       ask_launch({"train", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--export=megatron", "--json"});

@@ -16,11 +16,11 @@ namespace scalecalc {
 namespace {
 
 ImportedLayout layout_in(const std::string& text, const std::string& file, const char* model,
-                         std::optional<std::int64_t> chips = {}, std::int64_t cores = 1) {
+                         std::optional<std::int64_t> chips = {}, std::int64_t cores = 1, std::string_view family = {}) {
   const LaunchText read = read_launch_text(text, file);
   const ModelSpec spec = test::shipped_model(model);
   static const StackRuntime kRuntime{};
-  return import_training(framework_of(read, text, file), read.settings, &spec, &kRuntime, chips, cores);
+  return import_training(framework_of(read, text, file), read.settings, &spec, &kRuntime, chips, cores, family);
 }
 
 // Published: TP2 PP8 VP4 CP1 EP64 ETP1 on 1024 H100, layout Et|(tt|)*30mL (yanring/Megatron-MoE-ModelZoo,
@@ -374,6 +374,45 @@ TEST(LaunchReading, AdaptersOnWhatTheFrameworkTakesWhereNoModulesAreSaid) {
       "recipe.yaml", "llama3-8b", 8);
   ASSERT_TRUE(bridge.tune);
   EXPECT_EQ(bridge.tune->targets, kLoraAttention | kLoraMlp);
+}
+
+// Phi-3 has one matrix for queries, keys and values and one for gate and up (huggingface/transformers 06053b8
+// modular_phi3.py); PEFT takes nothing of phi3 by itself (00073fe constants.py), of gpt_neox its one matrix.
+TEST(LaunchReading, AdaptersByTheNamesOfTheFamily) {
+  const std::string command =
+      "accelerate launch --num_machines 1 --num_processes 8 train.py --model_name_or_path m --max_length 2048 "
+      "--per_device_train_batch_size 2 --use_peft";
+  const auto read = [&](const std::string& modules, std::string_view family) {
+    return layout_in("#!/bin/bash\n" + command + modules + "\n", "run.sh", "llama3-8b", {}, 1, family);
+  };
+  EXPECT_EQ(read(" --lora_target_modules qkv_proj gate_up_proj", "phi3").tune->targets,
+            kLoraQ | kLoraK | kLoraV | kLoraGate | kLoraUp);
+  EXPECT_EQ(read(" --lora_target_modules q_proj gate_up_proj", "glm4").tune->targets, kLoraQ | kLoraGate | kLoraUp);
+  EXPECT_EQ(read("", "gpt_neox").tune->targets, kLoraQ | kLoraK | kLoraV);
+  EXPECT_EQ(read("", "qwen2").tune->targets, kLoraQ | kLoraV);
+  EXPECT_THROW(read(" --lora_target_modules q_proj", "phi3"), UserError);
+  try {
+    read("", "phi3");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.diagnostics().front().where.line, 2);
+    EXPECT_NE(error.diagnostics().front().hint.find("qkv_proj (q,k,v)"), std::string::npos)
+        << error.diagnostics().front().hint;
+  }
+}
+
+// ModelConfig of TRL refuses both (huggingface/trl bc13ae6 trl/trainer/model_config.py, __post_init__).
+TEST(LaunchReading, ABaseHasOneFormat) {
+  const std::string script =
+      "accelerate launch --num_processes 8 train.py --model_name_or_path meta-llama/Meta-Llama-3-8B --max_length 2048"
+      " --per_device_train_batch_size 1 --use_peft";
+  const auto read = [&](const std::string& more) { return layout_in(script + more + "\n", "run.sh", "llama3-8b", 8); };
+  EXPECT_EQ(read(" --load_in_8bit").tune->base, BaseFormat::kInt8);
+  EXPECT_EQ(read(" --load_in_4bit").tune->base, BaseFormat::kNf4);
+  const ImportedLayout off = read(" --load_in_4bit False --load_in_8bit true");
+  EXPECT_EQ(off.tune->base, BaseFormat::kInt8);
+  EXPECT_TRUE(off.reading.unread.empty());
+  EXPECT_THROW(read(" --load_in_8bit --load_in_4bit"), UserError);
 }
 
 }  // namespace
