@@ -83,4 +83,20 @@ void assume_precision(ResolvedQuestion& out) {
                   fmt::format("its matmul rates: {}", rates_listed(out.hw)));
 }
 
+void choose_fp8_recipe(std::optional<Scaling> asked, ResolvedQuestion& out) {
+  Workload& w = out.workload;
+  if (w.precision.compute != DType::kFp8) {
+    if (!asked) return;
+    throw UserError(fmt::format("--fp8-recipe has no meaning: matmuls of {} read no operands in fp8", w.precision.name),
+                    "--precision fp8");
+  }
+  w.precision.scaling = asked;
+  if (asked) return;
+  out.assumptions.push_back(Assumption{w.runtime.current_scaling
+                                           ? "8-bit operands are scaled by the largest value of the tensor itself"
+                                           : "8-bit operands are scaled by the largest values of tensors before",
+                                       "--fp8-recipe", "docs/model.md"}
+                                .is(name_of(w.scaling())));
+}
+
 }  // namespace scalecalc

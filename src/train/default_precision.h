@@ -19,5 +19,8 @@ std::string trained_source(const TrainingFacts& facts, const char* field);
 /// Sets the workload's precision and says so. Needs model, hw and launcher. UserError if the chip has no rate to train
 /// at.
 void assume_precision(ResolvedQuestion& out);
+/// Where scales of 8-bit operands come from: as asked, or as the stack has it, which is said. Needs the workload's
+/// runtime. UserError if one is asked and no operand is in fp8.
+void choose_fp8_recipe(std::optional<Scaling> asked, ResolvedQuestion& out);
 
 }  // namespace scalecalc

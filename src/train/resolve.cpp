@@ -233,7 +233,7 @@ class Resolver {
       assume("the host launches every kernel; none is replayed from a captured graph", "--graphs", "docs/model.md")
           .is("none");
     }
-    fp8_recipe();
+    choose_fp8_recipe(q_.fp8_recipe, out_);
     refuse_expert_flags();
     expert_load();
     if (!out_.model.moe) return;
@@ -248,21 +248,6 @@ class Resolver {
              "--balanced-experts", e.moe_imbalance.source)
           .as("expert_imbalance")
           .is(e.moe_imbalance.value);
-    }
-  }
-
-  void fp8_recipe() {
-    Workload& w = out_.workload;
-    if (w.precision.compute == DType::kFp8) {
-      w.precision.scaling = q_.fp8_recipe;
-      if (q_.fp8_recipe) return;
-      assume(w.runtime.current_scaling ? "8-bit operands are scaled by the largest value of the tensor itself"
-                                       : "8-bit operands are scaled by the largest values of tensors before",
-             "--fp8-recipe", "docs/model.md")
-          .is(name_of(w.scaling()));
-    } else if (q_.fp8_recipe) {
-      throw UserError(fmt::format("--fp8-recipe has no meaning: matmuls of {} take no operands in fp8", w.precision.name),
-                      "--precision fp8");
     }
   }
 
