@@ -202,15 +202,17 @@ bool is_hf_config(const ConfigNode& document) {
 
 namespace {
 
-/// What gates the MLP, in the words of model files; empty for what is usual or has no word.
-std::string_view gate_activation(HfKeys& keys) {
+/// What gates the MLP, in the words of model files; empty for what is usual or has no word. A file that says nothing
+/// has that of its family.
+std::string_view gate_activation(HfKeys& keys, std::string_view of_family) {
   for (const char* name : {"hidden_activation", "hidden_act"}) {
     const ConfigNode* node = keys.find({name});
     if (node == nullptr || node->is_null()) continue;
     if (node->text.starts_with("gelu")) return "gelu";
     return node->text == "quick_gelu" ? "quick_gelu" : node->text == "relu" ? "relu" : "";
   }
-  return "";
+  if (!of_family.empty()) keys.defaulted("hidden_activation", std::string(of_family), kClassDefault);
+  return of_family;
 }
 
 }  // namespace
@@ -243,7 +245,7 @@ ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* besid
   } else {
     set_head(reading, wrapper_says ? whole : own);
   }
-  model.activation = gate_activation(keys);
+  model.activation = gate_activation(keys, model.activation);
   read_towers(reading);
   check_heads(keys, model);
   report_unread_keys(reading);

@@ -17,6 +17,7 @@ constexpr std::int64_t kQwenHeads = 32;  // kv heads of the class, whatever the 
 void gemma_common(HfReading& r, const ShapeDefaults& defaults) {
   read_shape(r, defaults);
   read_attention_bias(r, false);
+  r.model.activation = "gelu";
 }
 
 /// The window is said by the pattern: every pattern-th layer is full.

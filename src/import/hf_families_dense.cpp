@@ -271,6 +271,7 @@ void read_gemma4(HfReading& r) {
   HfArchitecture& m = r.model;
   read_shape(r, {.heads = 8, .kv_heads = 4, .head_dim = 256, .vocab = 262144, .max_seq = 131072});
   read_attention_bias(r, false);
+  m.activation = "gelu";
   m.norms_per_layer = 4;
   m.qk_norm = "head_dim";
   m.layer_scale = true;

@@ -238,6 +238,7 @@ void read_modernbert(HfReading& r) {
   m.causal = false;
   m.embedding_norm = true;
   m.encoder = HfEncoder::kModernBert;
+  m.activation = "gelu";
   const Size window = r.keys.size_or({"local_attention", "sliding_window"}, 128, {1, 1e9});
   const bool listed = r.keys.has({"layer_types"});
   const std::int64_t every = listed ? 1 : r.keys.size_or({"global_attn_every_n_layers"}, 3, {1, 1e4}).value;

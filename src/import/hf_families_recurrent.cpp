@@ -125,6 +125,7 @@ void read_recurrent_gemma(HfReading& r) {
   read_heads(r, {});
   m.qkv_bias = r.keys.flag({"attention_bias"}, false);
   m.o_bias = m.mlp_bias = true;
+  m.activation = "gelu";
   const Size both = r.keys.required({"intermediate_size"}, "width of gate and up projection together");
   m.d_ff = {std::max<std::int64_t>(1, both.value / 2), both.where, both.known};
   if (both.known && both.value % 2 != 0) {

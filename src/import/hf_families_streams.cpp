@@ -142,6 +142,7 @@ void read_gemma3n(HfReading& r) {
   m.d_ff = r.keys.has({"intermediate_size"}) ? same_for_all(r, {"intermediate_size"}, "width of the MLP")
                                              : r.keys.size_or({"intermediate_size"}, 16384);
   read_attention_bias(r, false);
+  m.activation = "gelu";
   m.norms_per_layer = 4;
   m.qk_norm = "head_dim";
   if (!r.keys.has({"layer_types"})) r.keys.defaulted("layer_types", "every fifth layer full", kClassDefault);

@@ -380,6 +380,26 @@ TEST(HfConfig, BiasesAndMixersThatAreNotCountedAreRefused) {
   EXPECT_NE(problems(minimax).find("'qk_norm_type' is read as per_layer only"), std::string::npos);
 }
 
+// Classes of transformers: Gemma, RecurrentGemma and ModernBERT gate with GELU where a file does not say, Llama with
+// SiLU.
+TEST(HfConfig, AFileThatNamesNoActivationHasThatOfItsClass) {
+  const auto activation = [](const Json& config) {
+    const ImportedModel model = import(config);
+    const ConfigNode* said = model.document.find("mlp")->find("activation");
+    return said == nullptr ? std::string() : said->text;
+  };
+  for (const char* family :
+       {"gemma", "gemma2", "gemma3_text", "gemma4_text", "gemma3n_text", "recurrent_gemma", "modernbert"}) {
+    Json config = small(family);
+    config["num_kv_shared_layers"] = 0;  // eight layers are fewer than a Gemma 3n shares
+    EXPECT_EQ(activation(config), "gelu") << family;
+    EXPECT_TRUE(has_default(import(config).notes, "hidden_activation", "gelu")) << family;
+    config["hidden_activation"] = "gelu_pytorch_tanh";
+    EXPECT_FALSE(has_default(import(config).notes, "hidden_activation", "gelu")) << family;
+  }
+  EXPECT_EQ(activation(small("llama")), "");
+}
+
 TEST(HfConfig, KnowsItsFilesFromOurs) {
   const auto is_hf = [](const char* text) { return is_hf_config(read_json(text, "x.json")); };
   EXPECT_TRUE(is_hf(R"({"model_type": "llama"})"));
