@@ -239,25 +239,15 @@ void suppose_adapters(Arguments& arguments, LaunchInput& input, const std::optio
   suppose(arguments, input, "--lora-targets", target_names(tune->targets));
 }
 
-/// Pools of a document that deploys some; none of any other text. A script may write such a document beside a server
-/// that it starts: it is read as a script.
-ReadPools pools_in(const std::string& text, const std::string& path) {
-  if (is_script_text(text, path)) return {};
-  const auto has_key = [&](const std::string& key) {
-    return text.starts_with(key) || text.find("\n" + key) != std::string::npos;
-  };
-  const bool deploys = text.find("DynamoGraphDeployment") != std::string::npos || has_key("modelArtifacts:") ||
-                       has_key("context_servers:") || has_key("generation_servers:");
-  return deploys ? read_pools(read_yaml(text, path)) : ReadPools{};
-}
-
 /// "megatron 0.19" as a flag takes it, if that release is one of `stack` and known; else what is said of it.
 std::string stamped_release(LaunchInput& input, const std::string& stack, const Catalog& catalog) {
   const std::size_t blank = input.release.find(' ');
   if (stack.empty() || blank == std::string::npos || input.release.substr(0, blank) != stack) return stack;
   const std::string version = input.release.substr(blank + 1);
   try {
-    if (stack_release(catalog, stack, version) != nullptr) return stack + "@" + version;
+    const bool serves = input.framework->job == LaunchJob::kServing;
+    if (serves) static_cast<void>(engine_release(stack_spec(catalog, stack)->serving, version));
+    if (serves || stack_release(catalog, stack, version) != nullptr) return stack + "@" + version;
   } catch (const UserError&) {
   }
   input.differences.push_back(fmt::format(
@@ -436,7 +426,7 @@ void LaunchInput::note(std::vector<Assumption>& assumptions) const {
 std::optional<LaunchInput> launch_input(const std::string& path) {
   const std::string text = read_text_file(path);
   if (looks_like_json(text) && text.find("\"scalecalc/") != std::string::npos) return std::nullopt;
-  if (const ReadPools pools = pools_in(text, path); !pools.pools.empty()) {
+  if (const ReadPools pools = read_pools(text, path); !pools.pools.empty()) {
     LaunchInput out{.file = path,
                     .framework = &launch_framework(pools.framework),
                     .settings = {},

@@ -215,7 +215,10 @@ constexpr std::array kTrtllmLimits{
                 "NVIDIA/TensorRT-LLM tensorrt_llm/llmapi/llm_args.py"},
 };
 
-constexpr std::array<std::string_view, 13> kTrtllmNeutral{"-n",
+constexpr std::array<std::string_view, 16> kTrtllmNeutral{"-n",
+                                                          "--model-path",
+                                                          "--served-model-name",
+                                                          "--disaggregation-*",
                                                           "router.*",
                                                           "--mpi",
                                                           "--extra_llm_api_options",
@@ -272,7 +275,7 @@ constexpr std::array kEngineFrameworks{
                     .neutral = kTrtllmNeutral,
                     .naming = ModelNaming::kRepository,
                     .ranks = "trtllm-llmapi-launch"},
-    // Pools of servers (launch/pools.h), of vLLM or, by Dynamo, of SGLang.
+    // Pools of servers (launch/pools.h), of vLLM or, by Dynamo, of SGLang and TensorRT-LLM.
     LaunchFramework{.name = "dynamo",
                     .title = "NVIDIA Dynamo",
                     .stack = "vllm",

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/diagnostic.h"
 #include "base/text.h"
+#include "config/yaml_reader.h"
 #include "launch/document.h"
 
 namespace scalecalc {
@@ -15,10 +17,13 @@ namespace {
 /// hand over caches is of the deployments in its examples/backends.
 struct DynamoEngine {
   std::string_view engine, module, model_flag, transfer;
+  /// Its arguments are a file of a ConfigMap (416ff06 components/backends/trtllm/deploy/disagg-multinode.yaml).
+  std::string_view file_flag{};
 };
 constexpr std::array kDynamoEngines{
     DynamoEngine{"vllm", "dynamo.vllm", "--model", ""},
     DynamoEngine{"sglang", "dynamo.sglang", "--model-path", "nixl"},
+    DynamoEngine{"trtllm", "dynamo.trtllm", "--model-path", "", "--extra-engine-args"},
 };
 
 const DynamoEngine& dynamo_engine(std::string_view name) {
@@ -50,6 +55,13 @@ std::int64_t nodes_of(const LaunchPool& pool) { return (pool.chips + pool.node_c
 std::string dynamo_service(const LaunchPool& pool, const std::string& model, bool alone) {
   const DynamoEngine& engine = dynamo_engine(pool.engine);
   std::vector<std::string> words{std::string(engine.model_flag), model};
+  const bool from_file = !engine.file_flag.empty();
+  if (from_file) words.insert(words.end(), {std::string(engine.file_flag), fmt::format("/engine/{}.yaml", pool.role)});
+  const std::string_view volumes =
+      from_file ? "        volumes:\n          - name: engine\n            configMap:\n              name: engine\n"
+                : "";
+  const std::string_view mounts =
+      from_file ? "          volumeMounts:\n            - name: engine\n              mountPath: /engine\n" : "";
   if (!alone) words.insert(words.end(), {"--disaggregation-mode", pool.role});
   if (!alone && !engine.transfer.empty()) {
     words.insert(words.end(), {"--disaggregation-transfer-backend", std::string(engine.transfer)});
@@ -65,13 +77,40 @@ std::string dynamo_service(const LaunchPool& pool, const std::string& model, boo
         limits:
           gpu: "{3}"
       extraPodSpec:
-        mainContainer:
+{6}        mainContainer:
           image: "IMAGE"
-          command: ["python3", "-m", "{5}"]
+{7}          command: ["python3", "-m", "{5}"]
           args:
 {4})",
                      pool.role, pool.replicas, several, std::min(pool.chips, pool.node_chips),
-                     word_list(words, "            "), engine.module);
+                     word_list(words, "            "), engine.module, volumes, mounts);
+}
+
+std::string indented(const std::string& text, std::string_view by) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    out += fmt::format("{}{}\n", by, text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+/// What a server of TensorRT-LLM in a pool has beside its arguments.
+std::string trtllm_pool_lines(std::string_view role) {
+  const std::string alone = role == "prefill" ? "disable_overlap_scheduler: true\n" : "";
+  return alone + "cache_transceiver_config:\n  backend: \"DEFAULT\"\n";
+}
+
+/// Files of engines that read some, in front of the deployment.
+std::string engine_files(const std::vector<LaunchPool>& pools) {
+  if (dynamo_engine(pools.front().engine).file_flag.empty()) return "";
+  std::string out = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: engine\ndata:\n";
+  for (const LaunchPool& pool : pools) {
+    const std::string more = pools.size() > 1 ? trtllm_pool_lines(pool.role) : "";
+    out += fmt::format("  {}.yaml: |\n{}", pool.role, indented(yaml_of(pool.arguments) + more, "    "));
+  }
+  return out + "---\n";
 }
 
 std::string llm_d_pool(const LaunchPool& pool) {
@@ -129,7 +168,34 @@ bool has_flag(const std::vector<LaunchSetting>& settings, std::string_view key, 
   });
 }
 
-ReadPools read_dynamo(const ConfigNode& services) {
+/// A file of a ConfigMap, and where its key stands.
+struct MountedFile {
+  std::string name, text;
+  SourceSpan key;
+};
+
+/// What `flag` of a service names, in the place of it: the engine's arguments.
+void read_engine_file(std::string_view flag, const std::vector<MountedFile>& files, bool prefill,
+                      std::vector<LaunchSetting>& settings) {
+  const auto named = std::find_if(settings.begin(), settings.end(), [&](const auto& s) { return s.key == flag; });
+  if (named == settings.end() || named->values.empty()) return;
+  const LaunchSetting said = *named;
+  settings.erase(named);
+  const std::string& path = said.values.front();
+  const std::string name = path.substr(path.find_last_of('/') + 1);
+  const auto file = std::find_if(files.begin(), files.end(), [&](const MountedFile& f) { return f.name == name; });
+  if (file == files.end()) {
+    throw UserError({Diagnostic{said.where, fmt::format("the engine's arguments stand in {}", in_quotes(path)),
+                                "no ConfigMap of the file has it: put it beside the deployment"}});
+  }
+  const std::string above(static_cast<std::size_t>(file->key.line), '\n');  // its lines are those of the whole
+  for (LaunchSetting& setting : node_settings(read_yaml(above + file->text, file->key.file))) {
+    // A step of prompts alone has no host time that an overlap would hide.
+    if (!prefill || setting.key != "disable_overlap_scheduler") settings.push_back(std::move(setting));
+  }
+}
+
+ReadPools read_dynamo(const ConfigNode& services, const std::vector<MountedFile>& files) {
   ReadPools out{.framework = "dynamo", .pools = {}};
   for (const ConfigNode::Entry& service : services.entries) {
     const ConfigNode* words = inner(&service.value, {"extraPodSpec", "mainContainer", "args"});
@@ -146,6 +212,7 @@ ReadPools read_dynamo(const ConfigNode& services) {
     const bool prefill = has_flag(pool.settings, "--is-prefill-worker", "") ||
                          has_flag(pool.settings, "--disaggregation-mode", "prefill");
     pool.role = prefill ? "prefill" : "decode";
+    if (!engine->file_flag.empty()) read_engine_file(engine->file_flag, files, prefill, pool.settings);
     add_replicas(service.value, pool.settings);
     out.pools.push_back(std::move(pool));
   }
@@ -224,10 +291,6 @@ constexpr std::string_view kChartSource =
     "llm-d-incubation/llm-d-modelservice 024c0f2: charts/llm-d-modelservice/templates/_helpers.tpl, modelCommand; "
     "llm-d/llm-d aa770a7: guides/pd-disaggregation/modelserver/gpu/sglang";
 constexpr std::array kUndeployed{
-    Undeployed{
-        "dynamo", "trtllm",
-        "arguments of TensorRT-LLM stand in files of a ConfigMap beside the deployment, which are not written here",
-        "ai-dynamo/dynamo 416ff06: components/backends/trtllm/deploy/disagg-multinode.yaml"},
     Undeployed{"llm-d", "sglang", kChartStartsVllm, kChartSource},
     Undeployed{"llm-d", "trtllm", kChartStartsVllm, kChartSource},
 };
@@ -248,14 +311,7 @@ std::string trtllm_file(const std::string& model, const std::vector<LaunchPool>&
         std::find_if(pools.begin(), pools.end(), [&](const LaunchPool& p) { return p.role == each.role; });
     if (pool == pools.end()) continue;
     out += fmt::format("{}:\n  num_instances: {}\n", each.section, pool->replicas);
-    const std::string inside = yaml_of(pool->arguments);
-    for (std::size_t at = 0; at < inside.size();) {
-      const std::size_t end = std::min(inside.find('\n', at), inside.size());
-      out += "  " + inside.substr(at, end - at) + "\n";
-      at = end + 1;
-    }
-    if (each.role == "prefill") out += "  disable_overlap_scheduler: true\n";
-    out += "  cache_transceiver_config:\n    backend: \"DEFAULT\"\n  urls:\n";
+    out += indented(yaml_of(pool->arguments) + trtllm_pool_lines(each.role), "  ") + "  urls:\n";
     for (std::int64_t i = 0; i < pool->replicas; ++i) {
       out += fmt::format("    - \"{}:{}\"\n", one_node ? "localhost" : "HOST", port++);
     }
@@ -288,7 +344,7 @@ std::string pools_file(const LaunchFramework& framework, const std::string& mode
     if (pools.size() == 1) out += "prefill:\n  create: false\n";
     return out;
   }
-  out += R"(apiVersion: nvidia.com/v1alpha1
+  out += engine_files(pools) + R"(apiVersion: nvidia.com/v1alpha1
 kind: DynamoGraphDeployment
 metadata:
   name: serve
@@ -306,15 +362,52 @@ spec:
   return out;
 }
 
-ReadPools read_pools(const ConfigNode& document) {
-  const ConfigNode* kind = document.find("kind");
-  const ConfigNode* services = inner(&document, {"spec", "services"});
-  if (kind != nullptr && kind->text == "DynamoGraphDeployment" && services != nullptr) return read_dynamo(*services);
-  if (document.find("context_servers") != nullptr || document.find("generation_servers") != nullptr) {
-    return read_trtllm(document);
+namespace {
+
+/// The documents of a file; lines of what is above one stay counted.
+std::vector<ConfigNode> documents_of(const std::string& text, const std::string& file) {
+  std::vector<ConfigNode> out;
+  std::string above;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find("\n---\n", begin), text.size());
+    const std::string part = text.substr(begin, end - begin) + "\n";
+    out.push_back(read_yaml(above + part, file));
+    above.append(static_cast<std::size_t>(std::count(part.begin(), part.end(), '\n')) + 1, '\n');
+    begin = end == text.size() ? end : end + 5;
   }
-  if (document.find("modelArtifacts") != nullptr && document.find("decode") != nullptr) return read_llm_d(document);
+  return out;
+}
+
+ReadPools read_deployment(const std::vector<ConfigNode>& documents) {
+  const auto is_a = [](const ConfigNode& document, std::string_view kind) {
+    const ConfigNode* said = document.find("kind");
+    return said != nullptr && said->text == kind;
+  };
+  std::vector<MountedFile> files;
+  for (const ConfigNode& document : documents) {
+    const ConfigNode* data = document.find("data");
+    if (!is_a(document, "ConfigMap") || data == nullptr) continue;
+    for (const ConfigNode::Entry& entry : data->entries) files.push_back({entry.key, entry.value.text, entry.key_span});
+  }
+  for (const ConfigNode& document : documents) {
+    const ConfigNode* services = inner(&document, {"spec", "services"});
+    if (is_a(document, "DynamoGraphDeployment") && services != nullptr) return read_dynamo(*services, files);
+  }
   return {};
+}
+
+}  // namespace
+
+ReadPools read_pools(const std::string& text, const std::string& file) {
+  if (is_script_text(text, file)) return {};
+  const auto has_key = [&](const std::string& key) {
+    return text.starts_with(key) || text.find("\n" + key) != std::string::npos;
+  };
+  if (text.find("DynamoGraphDeployment") != std::string::npos) return read_deployment(documents_of(text, file));
+  if (has_key("context_servers:") || has_key("generation_servers:")) return read_trtllm(read_yaml(text, file));
+  if (!has_key("modelArtifacts:")) return {};
+  const ConfigNode document = read_yaml(text, file);
+  return document.find("decode") != nullptr ? read_llm_d(document) : ReadPools{};
 }
 
 }  // namespace scalecalc

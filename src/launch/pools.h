@@ -45,6 +45,7 @@ struct ReadPools {
   std::string_view engine = "vllm";
   std::vector<ReadPool> pools;
 };
-ReadPools read_pools(const ConfigNode& document);
+/// Of a text of YAML. A script may write such a document beside a server that it starts: it is read as a script.
+ReadPools read_pools(const std::string& text, const std::string& file);
 
 }  // namespace scalecalc

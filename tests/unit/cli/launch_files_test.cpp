@@ -259,6 +259,50 @@ TEST(LaunchFiles, LengthsOfTheStampAreAskedAgain) {
   const nlohmann::json back = answer_of({"serve", "llama3-8b", "--hw=h100-sxm", "--from=" + file});
   EXPECT_EQ(back["best"]["layout"], asked["best"]["layout"]);
   EXPECT_EQ(back["query"]["prompt"], asked["query"]["prompt"]);
+  EXPECT_EQ(back.dump().find("asked otherwise"), std::string::npos) << back.dump();
+}
+
+// Dynamo's servers of TensorRT-LLM read their arguments from files of a ConfigMap (ai-dynamo/dynamo 416ff06
+// components/backends/trtllm/deploy/disagg-multinode.yaml).
+TEST(LaunchFiles, DynamoMountsTheFilesOfTensorRtLlm) {
+  const test::Scratch scratch;
+  for (const std::string pools : {"on", "off"}) {
+    const std::vector<std::string> job{"serve",     "mixtral-8x7b",    "--hw=h100-sxm",
+                                       "--chips=8", "--engine=trtllm", "--disaggregate=" + pools};
+    const std::string file = scratch.path("dynamo.yaml");
+    std::vector<std::string> words = job;
+    words.push_back("--export=dynamo:" + file);
+    const LaunchReply reply = ask_launch(words);
+    ASSERT_EQ(reply.exit, 0) << reply.err;
+    const nlohmann::json asked = answer_of(job);
+    const nlohmann::json back = answer_of({"serve", "mixtral-8x7b", "--hw=h100-sxm", "--from=" + file});
+    EXPECT_EQ(back["best"]["layout"], asked["best"]["layout"]);
+    EXPECT_EQ(back.dump().find("not read, and perhaps"), std::string::npos) << back.dump();
+    if (pools == "off") continue;
+    for (const char* key : {"prefill_layout", "prefill_replicas", "decode_replicas"}) {
+      EXPECT_EQ(back["disaggregation"][key], asked["disaggregation"][key]) << key;
+    }
+  }
+}
+
+// The shape of that example: 8 ranks; what is not read stands at its line of the file.
+TEST(LaunchFiles, FilesOfAConfigMapAreReadAtTheirLines) {
+  const test::Scratch scratch;
+  const std::string text =
+      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: nvidia-config\ndata:\n  agg.yaml: |\n"
+      "    tensor_parallel_size: 8\n    strange_key: 1\n---\n"
+      "apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata:\n  name: a\nspec:\n  services:\n"
+      "    worker:\n      replicas: 1\n      extraPodSpec:\n        mainContainer:\n"
+      "          command: [python3, -m, dynamo.trtllm]\n"
+      "          args: [--model-path, m, --extra-engine-args, /workspace/agg.yaml]\n";
+  const std::string file = scratch.put("agg.yaml", text);
+  const nlohmann::json back = answer_of({"serve", "llama3-8b", "--hw=h100-sxm", "--from=" + file});
+  EXPECT_EQ(back["best"]["layout"]["tp"], 8);
+  EXPECT_NE(back.dump().find("agg.yaml:8:"), std::string::npos) << back.dump();
+  const std::string bare = scratch.put("bare.yaml", text.substr(text.find("---\n") + 4));
+  const LaunchReply reply = ask_launch({"serve", "llama3-8b", "--hw=h100-sxm", "--from=" + bare});
+  EXPECT_EQ(reply.exit, 2);
+  EXPECT_NE(reply.err.find("bare.yaml:12:"), std::string::npos) << reply.err;
 }
 
 TEST(LaunchFiles, AnEngineThatIsNotDeployedIsRefusedByItsRule) {
