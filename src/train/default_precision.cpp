@@ -91,6 +91,13 @@ void choose_fp8_recipe(std::optional<Scaling> asked, ResolvedQuestion& out) {
                     "--precision fp8");
   }
   w.precision.scaling = asked;
+  if (asked == Scaling::kRow && out.efficiency.row_scaled.value == 1) {
+    out.assumptions.push_back(
+        Assumption{fmt::format("matmuls with a scale for each row were measured on no {}: as fast as with one for all",
+                               out.hw.name),
+                   "--fp8-recipe", "docs/model.md", true}
+            .as("row_scaled"));
+  }
   if (asked) return;
   out.assumptions.push_back(Assumption{w.runtime.current_scaling
                                            ? "8-bit operands are scaled by the largest value of the tensor itself"

@@ -337,6 +337,12 @@ TEST(Runtime, ScalesComeFromWhereTheFlagSays) {
   EXPECT_GT(part(q, "hbm"), unasked) << "a tensor is read once more for its largest value";
   q.precision = "bf16";
   EXPECT_NE(test::problems_of([&] { resolve(q, Catalog()); }).find("--fp8-recipe has no meaning"), std::string::npos);
+  q.precision = "fp8";
+  q.fp8_recipe = Scaling::kRow;
+  EXPECT_FALSE(assumes(q, "--fp8-recipe")) << "measured on an H100";
+  q.hardware = "mi300x";
+  q.stack = "primus";
+  EXPECT_TRUE(assumes(q, "--fp8-recipe")) << "and on no MI300X";
 }
 
 /// What the answer says it assumed about gradients that data ranks sum.
