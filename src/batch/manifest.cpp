@@ -204,6 +204,11 @@ StudyManifest read_manifest(const std::string& directory, std::string_view tool_
   if (hash_of(out) != out.hash || out.shards == 0 || grid_size(out.study) != out.cases) {
     refuse(directory, "the manifest is damaged: its hash is not that of its content", "plan the study again");
   }
+  return out;
+}
+
+StudyManifest manifest_to_run(const std::string& directory, std::string_view tool_version) {
+  StudyManifest out = read_manifest(directory, tool_version);
   check_pins(out, directory, tool_version);
   return out;
 }

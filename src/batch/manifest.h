@@ -34,8 +34,11 @@ bool has_manifest(const std::string& directory);
 /// Creates the directory. UserError (exit 74) if it cannot be written.
 void write_manifest(const StudyManifest& manifest, const std::string& directory);
 
-/// UserError (exit 2) if there is none, it is damaged, or it was made from something else than what is here now:
-/// another version of the program or its catalog, or a changed file.
+/// UserError (exit 2) if there is none or it is damaged. Of another release or catalog too: rows that are there can be
+/// counted and merged.
 StudyManifest read_manifest(const std::string& directory, std::string_view tool_version);
+/// To ask more of its points. UserError (exit 2) also if it was made from something else than what is here now: another
+/// version of the program or its catalog, or a changed file.
+StudyManifest manifest_to_run(const std::string& directory, std::string_view tool_version);
 
 }  // namespace scalecalc

@@ -135,7 +135,7 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
 ExitCode batch_run(const Arguments& arguments, Environment& env) {
   read_session(arguments, env);
   const std::string directory = only_positional(arguments, "DIR", 1);
-  const StudyManifest manifest = read_manifest(directory, tool_version());
+  const StudyManifest manifest = manifest_to_run(directory, tool_version());
   if (arguments.has("--shard") && arguments.has("--shard-env")) {
     throw UserError("--shard and --shard-env both say which shard", "give one of them");
   }

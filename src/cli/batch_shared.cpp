@@ -68,7 +68,7 @@ void ask_leave(std::uint64_t cases, double seconds) {
 /// Whether the directory holds the beginning of this very study.
 bool begun_with(const std::string& directory, const StudyManifest& manifest) {
   try {
-    return read_manifest(directory, tool_version()).hash == manifest.hash;
+    return manifest_to_run(directory, tool_version()).hash == manifest.hash;
   } catch (const UserError&) {
     return false;
   }

@@ -49,7 +49,7 @@ TEST(Manifest, NoticesWhatChanged) {
   study.axes[0] = test::axis("a", {scratch.put("chip.yaml", "name: one\n")});
   write_manifest(make_manifest(study, "test", 1), scratch.path("out"));
   const auto refused = [&](std::string_view version) {
-    return test::problems_of([&] { read_manifest(scratch.path("out"), version); });
+    return test::problems_of([&] { manifest_to_run(scratch.path("out"), version); });
   };
   EXPECT_EQ(refused("test"), "");
   EXPECT_NE(refused("other").find("planned by scalecalc test, and this is other"), std::string::npos);
