@@ -99,6 +99,11 @@ class LayerCoster : public OpWork<R> {
 
   static Phase<R>& again(LayerCost<R>& out, Remat remat) { return out.recompute[static_cast<std::size_t>(remat)]; }
 
+  /// Whether policies of a part run the layer's again: a tower's is run again whole or not at all.
+  static bool has_parts(const std::vector<Op<R>>& ops) {
+    return std::none_of(ops.begin(), ops.end(), [](const Op<R>& op) { return op.part == Part::kTower; });
+  }
+
   /// Of a phase: kernels, and what the host launches, all, those of the experts and those of weight gradients.
   struct Kernels {
     double all = 0, launched = 0, routed = 0, of_weights = 0;
@@ -261,6 +266,7 @@ class LayerCoster : public OpWork<R> {
     const auto in_blocks = [&](double both) { return parallel_ ? std::min(both, 1.0) : both; };
     const double blocks = in_blocks(attention + mlp);
     const double g = gathered_part();
+    const R by_parts(has_parts(ops) ? 1 : 0);
     if (inner_.tp > 1) {
       out.tp_bytes = named(BytesOf<R>(tokens_ * width_ * R(act_)), "bytes of one gathered activation",
                            "tokens x d_model x bytes (Korthikanti et al. 2022, section 4.2)");
@@ -270,20 +276,20 @@ class LayerCoster : public OpWork<R> {
             in_blocks(attention * trains_columns(ops, Part::kAttention) + mlp * trains_columns(ops, Part::kMlp));
         const bool stays = workload_.memory.keeps_gathered;
         out.backward.tp_gathers = R((1 + g) * blocks + (stays ? 0 : g * regathered));
-        again(out, Remat::kAttention).tp_gathers = R((1 + g) * attention);
-        again(out, Remat::kMlp).tp_gathers = R((1 + g) * mlp);
+        again(out, Remat::kAttention).tp_gathers = by_parts * R((1 + g) * attention);
+        again(out, Remat::kMlp).tp_gathers = by_parts * R((1 + g) * mlp);
         again(out, Remat::kFull).tp_gathers = R((1 + g) * blocks);
         if (stays) gather_dropped_inputs(out, ops, g);
       } else {
         out.forward.tp_reduces = R(blocks);
         out.backward.tp_reduces = R(blocks);
-        again(out, Remat::kAttention).tp_reduces = R(attention);
-        again(out, Remat::kMlp).tp_reduces = R(mlp);
+        again(out, Remat::kAttention).tp_reduces = by_parts * R(attention);
+        again(out, Remat::kMlp).tp_reduces = by_parts * R(mlp);
         again(out, Remat::kFull).tp_reduces = R(blocks);
       }
     }
     if (inner_.tp > 1) inner_sums(out, ops);
-    if (moe) expert_communication(out);
+    if (moe) expert_communication(out, ops);
     if (inner_.cp > 1) context_communication(out, ops);
   }
 
@@ -301,8 +307,9 @@ class LayerCoster : public OpWork<R> {
       again(out, remat).tp_gathers = again(out, remat).tp_gathers + R(gathered * inputs);
     };
     drop(Remat::kSelective, both);
-    drop(Remat::kAttention, both - std::min(both, attention));
-    drop(Remat::kMlp, both - std::min(both, mlp));
+    const double by_parts = has_parts(ops) ? 1 : 0;
+    drop(Remat::kAttention, both - by_parts * std::min(both, attention));
+    drop(Remat::kMlp, both - by_parts * std::min(both, mlp));
   }
 
   /// Bytes of a gather before a matmul over those of a scatter behind one: 8-bit matmuls may gather what they read.
@@ -334,7 +341,8 @@ class LayerCoster : public OpWork<R> {
     }
   }
 
-  void expert_communication(LayerCost<R>& out) const {
+  void expert_communication(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
+    const auto repeats = [&](Remat remat) { return remat == Remat::kFull || has_parts(ops); };
     const double sharded = inner_.tp > 1 ? static_cast<double>(inner_.tp) : 1;
     if (inner_.etp > 1) {
       // Without an expert dimension every rank routes for itself: tokens are gathered, not their copies.
@@ -342,7 +350,7 @@ class LayerCoster : public OpWork<R> {
       out.etp_bytes = BytesOf<R>(tokens_ * copies_each * dims_.expert_width * R(act_));
       out.forward.etp_gathers = R(2.0);
       out.backward.etp_gathers = R(2.0);
-      for (const Remat remat : kWithMlp) again(out, remat).etp_gathers = R(2.0);
+      for (const Remat remat : kWithMlp) again(out, remat).etp_gathers = R(repeats(remat) ? 2.0 : 0.0);
     }
     if (inner_.ep == 1) return;
     // Dispatch carries the recipe's dispatch format, combine the activations'. The backward sends the same: the
@@ -355,6 +363,7 @@ class LayerCoster : public OpWork<R> {
     out.backward.ep_bytes = out.forward.ep_bytes;
     out.backward.ep_all_to_alls = R(2.0);
     for (const Remat remat : kWithMlp) {
+      if (!repeats(remat)) continue;
       again(out, remat).ep_bytes = out.forward.ep_bytes;
       again(out, remat).ep_all_to_alls = R(2.0);
     }
@@ -373,17 +382,20 @@ class LayerCoster : public OpWork<R> {
       out.cp_bytes = named(BytesOf<R>(sequences_ * cp_ * state * R(4.0)), "state bytes of all ranks",
                            "micro_batch_seqs x cp x state x 4 (LASP-2, arXiv:2502.07563)");
       out.cp_buffer = out.cp_bytes;
-      repeat(out, &Phase<R>::cp_gathers, R(1.0), R(1.0));
+      repeat(out, ops, &Phase<R>::cp_gathers, R(1.0), R(1.0));
     } else if (value_of(width) > 0) {
       key_value_communication(out, ops, width);
     }
   }
 
   /// Sets one kind of context communication in the phases that have it.
-  void repeat(LayerCost<R>& out, R Phase<R>::*kind, const R& forward, const R& backward) const {
+  void repeat(LayerCost<R>& out, const std::vector<Op<R>>& ops, R Phase<R>::*kind, const R& forward,
+              const R& backward) const {
     out.forward.*kind = forward;
     out.backward.*kind = backward;
-    for (const Remat remat : kWithAttention) again(out, remat).*kind = forward;
+    for (const Remat remat : kWithAttention) {
+      if (remat == Remat::kFull || has_parts(ops)) again(out, remat).*kind = forward;
+    }
   }
 
   /// The backward brings keys and values again and takes their gradients back: twice the forward's bytes. A window or
@@ -395,17 +407,17 @@ class LayerCoster : public OpWork<R> {
         out.cp_bytes = named(sequence, "key and value bytes of the sequence",
                              "micro_batch_seqs x seq x 2 x kv width (Llama 3 report, arXiv:2407.21783 section 3.3.2)");
         out.cp_buffer = out.cp_bytes;
-        return repeat(out, &Phase<R>::cp_gathers, R(1.0), R(2.0));
+        return repeat(out, ops, &Phase<R>::cp_gathers, R(1.0), R(2.0));
       case CpComm::kRing:
         out.cp_bytes = named(sequence / cp_, "key and value bytes of one rank's piece",
                              "micro_batch_seqs x seq / cp x 2 x kv width (ring attention, arXiv:2310.01889)");
         out.cp_buffer = out.cp_bytes * R(2.0);
-        return repeat(out, &Phase<R>::cp_sends, cp_ - R(1.0), R(2.0) * (cp_ - R(1.0)));
+        return repeat(out, ops, &Phase<R>::cp_sends, cp_ - R(1.0), R(2.0) * (cp_ - R(1.0)));
       case CpComm::kUlysses:
         out.cp_bytes = named(BytesOf<R>(tokens_ * head_shard_width(ops) * R(act_ / 4)), "bytes of one all-to-all",
                              "a quarter of q, k, v and output (DeepSpeed-Ulysses, arXiv:2309.14509 section 3.2)");
         out.cp_buffer = out.cp_bytes * R(4.0);
-        return repeat(out, &Phase<R>::cp_all_to_alls, R(4.0), R(4.0));
+        return repeat(out, ops, &Phase<R>::cp_all_to_alls, R(4.0), R(4.0));
     }
   }
 

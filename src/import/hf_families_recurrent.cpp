@@ -10,6 +10,21 @@
 namespace scalecalc {
 namespace {
 
+/// flash-linear-attention's class of version 6 counts heads; elsewhere files have under this name the width of a head,
+/// or a number that nothing reads.
+Size head_width(HfReading& r, const HfRwkv& w) {
+  const bool counted = w.version == 6 && r.keys.has({"expand_k"}) && !r.keys.has({"head_size", "head_dim"});
+  for (const std::string_view key : {"num_attention_heads", "num_heads"}) r.keys.find({key});
+  const auto heads = counted ? r.keys.size({"num_heads"}) : std::nullopt;
+  if (!heads) return r.keys.size_or({"head_size", "head_dim"}, 64);
+  const bool whole = heads->value > 0 && w.width.value % heads->value == 0;
+  if (!whole && heads->known) {
+    r.keys.problems().add(heads->where,
+                          fmt::format("{} channels are no whole number of {} heads", w.width.value, heads->value));
+  }
+  return {whole ? w.width.value / heads->value : 1, heads->where, whole};
+}
+
 /// What all versions have: norms with biases, one more behind the embedding, and channel mixing of two matrices.
 HfRwkv& read_rwkv(HfReading& r, std::int64_t version) {
   HfArchitecture& m = r.model;
@@ -25,9 +40,7 @@ HfRwkv& read_rwkv(HfReading& r, std::int64_t version) {
   HfRwkv w{.version = version, .width = m.d_model};
   if (!r.keys.is_null({"attention_hidden_size"})) w.width = r.keys.size_or({"attention_hidden_size"}, m.d_model.value);
   if (version >= 5) {
-    w.head_dim = r.keys.size_or({"head_size", "head_dim"}, 64);
-    // Under this name files have the width of a head, or a number that nothing reads.
-    for (const std::string_view key : {"num_attention_heads", "num_heads"}) r.keys.find({key});
+    w.head_dim = head_width(r, w);
     if (w.head_dim.known && w.width.value % w.head_dim.value != 0) {
       r.keys.problems().add(w.head_dim.where, fmt::format("{} channels are no whole number of heads of {}",
                                                           w.width.value, w.head_dim.value));
@@ -37,16 +50,35 @@ HfRwkv& read_rwkv(HfReading& r, std::int64_t version) {
   return *m.rwkv;
 }
 
+/// The width of channel mixing where the file does not say it: whole multiples of 32. RWKV's own classes cut down to
+/// one, those of flash-linear-attention, which know `hidden_ratio`, round up (fla/models/rwkv6, rwkv7).
 void channel_width(HfReading& r, double times, std::string why) {
   HfArchitecture& m = r.model;
+  const ConfigNode* ratio = r.model.rwkv->version < 6 ? nullptr : r.keys.find({"hidden_ratio"});
   if (const auto given = r.keys.size({"intermediate_size"})) {
     m.d_ff = *given;
     return;
   }
+  if (ratio != nullptr) {
+    if (!ratio->is_null()) times = r.keys.decimal(*ratio, "hidden_ratio", {1e-3, 1e3}).value_or(times);
+    why = "hidden_ratio x hidden_size, up to a whole multiple of 32";
+  }
   constexpr std::int64_t kUnit = 32;
-  m.d_ff = {std::max(kUnit, static_cast<std::int64_t>(times * static_cast<double>(m.d_model.value)) / kUnit * kUnit),
-            m.d_model.where};
+  const auto width = static_cast<std::int64_t>(times * static_cast<double>(m.d_model.value));
+  const std::int64_t more = ratio != nullptr ? kUnit - 1 : 0;
+  m.d_ff = {std::max(kUnit, (width + more) / kUnit * kUnit), m.d_model.where};
   r.keys.defaulted("intermediate_size", std::to_string(m.d_ff.value), std::move(why));
+}
+
+/// Of flash-linear-attention's classes.
+void fla_norms(HfReading& r) {
+  r.model.norm_bias = r.keys.flag({"norm_bias"}, true);
+  r.model.embedding_norm = r.keys.flag({"norm_first"}, true);
+}
+
+void only_recurrences(HfReading& r) {
+  if (!r.keys.has({"attn"})) return;
+  r.keys.problems().add(r.keys.find({"attn"})->span, "layers of attention between those of RWKV are not read");
 }
 
 /// Ranks that follow from the width where the file does not say them.
@@ -90,21 +122,18 @@ void read_rwkv6(HfReading& r) {
   w.decay_rank = rank_by_width(r, {"lora_rank_decay", "gate_low_rank_dim"}, 64);
   only_whole_heads(r, {"expand_k"});
   only_whole_heads(r, {"expand_v"});
+  fla_norms(r);
+  only_recurrences(r);
 }
 
 void read_rwkv7(HfReading& r) {
-  HfArchitecture& m = r.model;
   HfRwkv& w = read_rwkv(r, 7);
-  const ConfigNode* ratio = r.keys.find({"hidden_ratio"});
-  const bool said = ratio != nullptr && !ratio->is_null();
-  const double times = said ? r.keys.decimal(*ratio, "hidden_ratio", {1e-3, 1e3}).value_or(4) : 4;
-  channel_width(r, times, "hidden_ratio x hidden_size");
+  channel_width(r, 4, "4 x hidden_size");
   w.decay_rank = r.keys.required({"decay_low_rank_dim"}, "rank of the decay's projection");
   w.rate_rank = r.keys.required({"a_low_rank_dim"}, "rank of the learning rate's projection");
   w.value_rank = r.keys.required({"v_low_rank_dim", "value_low_rank_dim"}, "rank of the value residual's projection");
   w.gate_rank = r.keys.required({"gate_low_rank_dim"}, "rank of the gate's projection");
-  m.norm_bias = r.keys.flag({"norm_bias"}, true);
-  m.embedding_norm = r.keys.flag({"norm_first"}, true);
+  fla_norms(r);
   if (r.keys.has({"value_dim"})) {
     const Size values = same_for_all(r, {"value_dim"}, "width of the values");
     if (values.known && values.value != w.width.value) {
@@ -112,9 +141,7 @@ void read_rwkv7(HfReading& r) {
                                                       values.value, w.width.value));
     }
   }
-  if (r.keys.has({"attn"})) {
-    r.keys.problems().add(r.keys.find({"attn"})->span, "layers of attention between those of RWKV are not read");
-  }
+  only_recurrences(r);
 }
 
 /// Two of three layers have a gated linear recurrence; MLPs are half as wide as the file says, and have biases.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "support/fixtures.h"
@@ -440,6 +441,51 @@ TEST(Labels, NameTheLayersOfAModelApart) {
   EXPECT_EQ(label_of({MixerKind::kFull, FfnKind::kNone}), "attention-only layer");
   EXPECT_EQ(label_of({MixerKind::kNone, FfnKind::kMoe}), "MoE-only layer");
   EXPECT_EQ(label_of({MixerKind::kNone, FfnKind::kDense, false, 2816}), "MLP-only layer of d_ff 2816");
+}
+
+/// A layer of a tower runs again whole or not at all, and its communication with it; as one of the model's it has
+/// parts.
+TEST(RematCommunication, OfATowerRepeatsUnderFullRematAlone) {
+  const auto tower_layer = [](const InnerDegrees& inner, const StackMemory& memory) {
+    ModelSpec model = test::dense_model(1);
+    TowerSpec tower;
+    constexpr std::int64_t kLayers = 2;
+    tower.network = test::dense_model(kLayers);
+    tower.per_token = 1;
+    model.towers = {tower};
+    Workload workload = test::workload();
+    workload.memory = memory;
+    const NetworkCost<double> cost = costs_of(model, inner, workload);
+    const auto layers = std::find_if(cost.towers.begin(), cost.towers.end(),
+                                     [](const TowerCost<double>& part) { return part.count == kLayers; });
+    return std::pair{layers->layer, cost.kinds.at(0)};
+  };
+  StackMemory gathered;
+  gathered.keeps_gathered = true;
+  for (const CpComm comm : {CpComm::kAllGather, CpComm::kRing, CpComm::kUlysses}) {
+    for (const bool sp : {false, true}) {
+      for (const StackMemory& memory : {StackMemory{}, gathered}) {
+        const auto [tower, layer] = tower_layer({.tp = 2, .cp = 2, .sp = sp, .cp_comm = comm}, memory);
+        const auto of = [](const LayerCost<double>& cost, Remat remat) {
+          return cost.recompute[static_cast<std::size_t>(remat)];
+        };
+        const auto sums = [](const Phase<double>& p) { return p.tp_gathers + p.tp_reduces; };
+        const auto exchanges = [](const Phase<double>& p) { return p.cp_gathers + p.cp_sends + p.cp_all_to_alls; };
+        EXPECT_GT(sums(of(layer, Remat::kAttention)), 0);
+        EXPECT_GT(exchanges(of(layer, Remat::kAttention)), 0);
+        EXPECT_GT(sums(of(layer, Remat::kMlp)), 0);
+        // What stays gathered and is dropped by either policy is gathered again, both inputs as by selective remat.
+        const double dropped = sums(of(tower, Remat::kSelective));
+        EXPECT_EQ(dropped, sp && memory.keeps_gathered ? 2 : 0);
+        for (const Remat remat : {Remat::kAttention, Remat::kMlp}) {
+          EXPECT_EQ(sums(of(tower, remat)), dropped) << name_of(remat);
+          EXPECT_EQ(exchanges(of(tower, remat)), 0) << name_of(remat);
+        }
+        EXPECT_EQ(sums(of(tower, Remat::kFull)), sums(tower.forward));
+        EXPECT_EQ(exchanges(of(tower, Remat::kFull)), exchanges(tower.forward));
+      }
+    }
+  }
 }
 
 }  // namespace

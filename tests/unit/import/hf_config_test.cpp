@@ -410,5 +410,44 @@ TEST(HfConfig, KnowsItsFilesFromOurs) {
   EXPECT_FALSE(is_hf("[1]"));
 }
 
+/// flash-linear-attention's class (fla/models/rwkv6, fla/layers/rwkv6): hidden_ratio rounds up to a multiple of 32,
+/// norms may have no biases and the embedding no norm, and num_heads counts. RWKV's own class knows none of it and cuts
+/// down.
+TEST(HfRwkv, OfVersionSixIsReadAsEitherClassHasIt) {
+  const Json own = {
+      {"model_type", "rwkv6"}, {"hidden_size", 192}, {"num_hidden_layers", 2}, {"vocab_size", 1000}, {"head_size", 64}};
+  EXPECT_EQ(spec(own).mlp.d_ff, 672) << "3.5 x 192 is 21 x 32";
+  Json narrow = own;
+  narrow["hidden_size"] = 100;
+  narrow["attention_hidden_size"] = 64;
+  EXPECT_EQ(spec(narrow).mlp.d_ff, 320) << "3.5 x 100 from above";
+  Json fla = own;
+  fla.erase("head_size");
+  fla.update(Json{{"expand_k", 1.0}, {"num_heads", 2}, {"hidden_ratio", 3.3}});
+  EXPECT_EQ(spec(fla).mlp.d_ff, 640) << "3.3 x 192 = 633.6, cut to 633: 20 x 32 from below";
+  EXPECT_EQ(spec(fla).rwkv->head_dim, 96) << "192 / 2";
+  fla["hidden_ratio"] = nullptr;
+  EXPECT_EQ(spec(fla).mlp.d_ff, 672) << "null: 3.5";
+  const auto total = [](const Json& config) { return count_parameters(spec(config)).total; };
+  Json plain = fla;
+  plain["norm_first"] = false;
+  EXPECT_EQ(total(fla) - total(plain), 2 * 192) << "the embedding's norm and its bias";
+  plain["norm_bias"] = false;
+  EXPECT_EQ(total(fla) - total(plain), 2 * 192 + (2 * 2 + 1) * 192) << "and two biases a layer, one at the end";
+  fla["num_heads"] = 5;
+  EXPECT_NE(problems(fla).find("192 channels are no whole number of 5 heads"), std::string::npos) << problems(fla);
+  fla["num_heads"] = 2;
+  fla["attn"] = {{"layers", {1}}, {"num_heads", 2}};
+  EXPECT_NE(problems(fla).find("layers of attention between"), std::string::npos) << problems(fla);
+}
+
+TEST(HfRwkv, OfVersionSevenRoundsItsRatioUp) {
+  const Json config = {{"model_type", "rwkv7"},    {"hidden_size", 192},   {"num_hidden_layers", 2},
+                       {"vocab_size", 1000},       {"hidden_ratio", 3.3},  {"head_dim", 64},
+                       {"decay_low_rank_dim", 32}, {"a_low_rank_dim", 32}, {"v_low_rank_dim", 32},
+                       {"gate_low_rank_dim", 64}};
+  EXPECT_EQ(spec(config).mlp.d_ff, 640) << "633 from below";
+}
+
 }  // namespace
 }  // namespace scalecalc

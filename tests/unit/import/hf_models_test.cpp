@@ -117,6 +117,11 @@ TEST_P(HfModelOfTheCatalog, AgreesWithIt) {
                           &ParameterCount::experts, &ParameterCount::router, &ParameterCount::norms}) {
     EXPECT_EQ(static_cast<long long>(a.*part), static_cast<long long>(b.*part));
   }
+  constexpr double kContext = 8192;
+  EXPECT_EQ(kv_cache(file).sequence_bytes(kContext, {}), kv_cache(known).sequence_bytes(kContext, {}));
+  const TrainingFlops c = training_flops(file, kContext, false), d = training_flops(known, kContext, false);
+  EXPECT_EQ(c.attention_causal, d.attention_causal);
+  EXPECT_EQ(c.scan, d.scan);
   EXPECT_EQ(file.attention.window, known.attention.window);
   EXPECT_EQ(file.attention.chunk, known.attention.chunk);
   EXPECT_EQ(file.parallel_block, known.parallel_block);
@@ -125,6 +130,16 @@ TEST_P(HfModelOfTheCatalog, AgreesWithIt) {
   for (std::size_t i = 0; i < file.layer_kind.size(); ++i) {
     EXPECT_EQ(file.kinds[file.layer_kind[i]].mixer, known.kinds[known.layer_kind[i]].mixer) << "layer " << i;
     EXPECT_EQ(file.kinds[file.layer_kind[i]].ffn, known.kinds[known.layer_kind[i]].ffn) << "layer " << i;
+  }
+}
+
+/// A row that leaves its model of the catalog out is compared with nothing.
+TEST(HfModels, NameTheModelOfTheCatalogThatIsTheirs) {
+  const Catalog catalog;
+  const std::vector<std::string> names = catalog.names(CatalogKind::kModel);
+  for (const Expected& expected : expected_models()) {
+    if (!expected.catalog.empty()) continue;
+    EXPECT_EQ(std::count(names.begin(), names.end(), expected.file), 0) << expected.file;
   }
 }
 
