@@ -15,6 +15,7 @@
 #include "cli/output_command.h"
 #include "config/json_reader.h"
 #include "config/yaml_reader.h"
+#include "import/hf_families.h"
 #include "import/named_model.h"
 #include "launch/document.h"
 #include "launch/serving.h"
@@ -102,15 +103,23 @@ LaunchedModel launched_model(const Catalog& catalog, const std::string& model, c
   return out;
 }
 
+/// As the file spells it, where a family has several spellings, of which each may name its modules in its own way.
+std::string own_model_type(const ImportNotes& notes) {
+  for (const auto& [key, value] : notes.read) {
+    const HfFamily* family = key.ends_with("model_type") ? find_hf_family(value) : nullptr;
+    if (family != nullptr && family->name == notes.family) return value;
+  }
+  return notes.family;
+}
+
 /// What the file of a model says for launch files alone: what gates its MLP (empty for the usual), and its family.
 LaunchedModel facts_of_file(const Catalog& catalog, const std::string& model, const std::string& assume) {
   const ModelDocument read = load_model_document(catalog, model, assume);
   const ConfigNode* mlp = read.document.find("mlp");
   const ConfigNode* activation = mlp == nullptr ? nullptr : mlp->find("activation");
   const ConfigNode* family = read.document.find("model_type");
-  return {.model_type = family != nullptr ? family->text
-                        : read.import     ? read.import->family
-                                          : "",
+  const std::string imported = read.import ? own_model_type(*read.import) : "";
+  return {.model_type = family != nullptr ? family->text : imported,
           .activation = activation == nullptr ? "" : activation->text};
 }
 
@@ -502,10 +511,12 @@ std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog&
     suppose(arguments, *input, "--batch-seqs", std::to_string(batch->above));
   }
   using Said = std::pair<std::string_view, std::string_view>;
-  for (const auto& [name, flag] : {Said{"precision", "--precision"}, Said{"graphs", "--graphs"},
-                                   Said{"tp_overlap", "--tp-overlap"}, Said{"dispatch", "--moe-dispatcher"}}) {
+  for (const auto& [name, flag] :
+       {Said{"precision", "--precision"}, Said{"scaling", "--fp8-recipe"}, Said{"graphs", "--graphs"},
+        Said{"tp_overlap", "--tp-overlap"}, Said{"dispatch", "--moe-dispatcher"}}) {
     const auto word = terms.word(name);
     if (!word || (name == "dispatch" && terms.number("ep").value_or(1) == 1)) continue;
+    if (name == "scaling" && arguments.value("--precision") != "fp8") continue;  // of operands that are not there
     suppose(arguments, *input, flag, *word);
   }
   suppose_adapters(arguments, *input, layout.tune);

@@ -44,17 +44,93 @@ constexpr std::array kOptModules{LaunchAdapter{kLoraQ, "q_proj"}, LaunchAdapter{
                                  LaunchAdapter{kLoraUp, "fc1"},   LaunchAdapter{kLoraDown, "fc2"},
                                  LaunchAdapter{kLoraUp, "fc_in"}, LaunchAdapter{kLoraDown, "fc_out"},
                                  LaunchAdapter{kLoraO, "dense"},  kAllLinear};
+// Code of checkpoints that transformers had none for.
+/// rebellions-sw/optimum-rbln and huggingface/text-generation-inference: exaone (c_fc_0 is the gate).
+constexpr std::array kExaoneModules{
+    LaunchAdapter{kLoraQ, "q_proj"},    LaunchAdapter{kLoraK, "k_proj"},
+    LaunchAdapter{kLoraV, "v_proj"},    LaunchAdapter{kLoraO, "out_proj"},
+    LaunchAdapter{kLoraGate, "c_fc_0"}, LaunchAdapter{kLoraUp, "c_fc_1"},
+    LaunchAdapter{kLoraDown, "c_proj"}, kAllLinear,
+};
+/// jrd77/Baichuan2-13B-Chat a56c793 modeling_baichuan.py.
+constexpr std::array kBaichuanModules{LaunchAdapter{kLoraQkv, "W_pack"},     LaunchAdapter{kLoraO, "o_proj"},
+                                      LaunchAdapter{kLoraGate, "gate_proj"}, LaunchAdapter{kLoraUp, "up_proj"},
+                                      LaunchAdapter{kLoraDown, "down_proj"}, kAllLinear};
+/// IntMeGroup/HarmonyIQA 79a7bf6 modeling_internlm2.py: w1 goes through the activation function.
+constexpr std::array kInternLm2Modules{LaunchAdapter{kLoraQkv, "wqkv"}, LaunchAdapter{kLoraO, "wo"},
+                                       LaunchAdapter{kLoraGate, "w1"},  LaunchAdapter{kLoraUp, "w3"},
+                                       LaunchAdapter{kLoraDown, "w2"},  kAllLinear};
+/// zhangningboo/Qwen-7B e7a368b modeling_qwen.py: w2 goes through it; both blocks end in a c_proj.
+constexpr std::array kQwenModules{LaunchAdapter{kLoraQkv, "c_attn"}, LaunchAdapter{kLoraO | kLoraDown, "c_proj"},
+                                  LaunchAdapter{kLoraGate, "w2"}, LaunchAdapter{kLoraUp, "w1"}, kAllLinear};
+/// DracoUnion/chatglm3-6b-int4-lora 61985f2 modeling_chatglm.py: the first of the MLP is gate and up.
+constexpr std::array kChatGlmModules{LaunchAdapter{kLoraQkv, "query_key_value"}, LaunchAdapter{kLoraO, "dense"},
+                                     LaunchAdapter{kLoraGate | kLoraUp, "dense_h_to_4h"},
+                                     LaunchAdapter{kLoraDown, "dense_4h_to_h"}, kAllLinear};
+/// microsoft/Phi-3-small-8k-instruct modeling_phi3_small.py (recall); vllm-project/vllm models/phi3_small.py.
+constexpr std::array kPhi3SmallModules{LaunchAdapter{kLoraQkv, "query_key_value"}, LaunchAdapter{kLoraO, "dense"},
+                                       LaunchAdapter{kLoraGate | kLoraUp, "up_proj"},
+                                       LaunchAdapter{kLoraDown, "down_proj"}, kAllLinear};
+/// ml-explore/mlx-lm mlx_lm/models/dbrx.py, of the checkpoint's names; its experts are no linear layers.
+constexpr std::array kDbrxModules{LaunchAdapter{kLoraQkv, "Wqkv"}, LaunchAdapter{kLoraO, "out_proj"}};
+// Without a gate too: src/transformers/models/*/modeling_*.py (recall).
+constexpr std::array kMptModules{LaunchAdapter{kLoraQkv, "Wqkv"}, LaunchAdapter{kLoraO, "out_proj"},
+                                 LaunchAdapter{kLoraUp, "up_proj"}, LaunchAdapter{kLoraDown, "down_proj"}, kAllLinear};
+constexpr std::array kGptNeoModules{
+    LaunchAdapter{kLoraQ, "q_proj"},
+    LaunchAdapter{kLoraK, "k_proj"},
+    LaunchAdapter{kLoraV, "v_proj"},
+    LaunchAdapter{kLoraO, "out_proj"},
+    LaunchAdapter{kLoraUp, "c_fc"},
+    LaunchAdapter{kLoraDown, "c_proj"},
+    kAllLinear,
+};
+constexpr std::array kStarcoder2Modules{
+    LaunchAdapter{kLoraQ, "q_proj"},
+    LaunchAdapter{kLoraK, "k_proj"},
+    LaunchAdapter{kLoraV, "v_proj"},
+    LaunchAdapter{kLoraO, "o_proj"},
+    LaunchAdapter{kLoraUp, "c_fc"},
+    LaunchAdapter{kLoraDown, "c_proj"},
+    kAllLinear,
+};
+constexpr std::array kCodegenModules{LaunchAdapter{kLoraQkv, "qkv_proj"}, LaunchAdapter{kLoraO, "out_proj"},
+                                     LaunchAdapter{kLoraUp, "fc_in"}, LaunchAdapter{kLoraDown, "fc_out"}, kAllLinear};
+/// Of any family: PEFT looks for linear layers itself.
+constexpr std::array kUnknownModules{kAllLinear};
 
 struct ModuleFamily {
   std::string_view types;  ///< model_types, with spaces between
   std::span<const LaunchAdapter> modules;
 };
 constexpr std::array kModuleFamilies{
+    // Families whose attention, and MLP where it is no experts', has Llama's names: src/transformers/models/*/ and code
+    // beside the checkpoints (recall).
+    ModuleFamily{
+        "llama llama4 llama4_text mllama mllama_text_model mistral ministral3 mixtral qwen2 qwen2_moe qwen2_vl "
+        "qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen2_5_omni_text qwen3 qwen3_moe qwen3_vl qwen3_vl_text "
+        "qwen3_vl_moe qwen3_vl_moe_text gemma gemma2 gemma3 gemma3_text granite granitemoe granitemoeshared "
+        "olmo olmo2 olmo3 olmoe cohere cohere2 smollm3 seed_oss exaone4 stablelm minicpm internlm xverse arcee "
+        "nemotron nemotron-nas deci decilm apertus mimo hunyuan_v1_dense hunyuan_dense_v1 hunyuan_v1_moe "
+        "hunyuan_moe_v1 ernie4_5 ernie4_5_moe gpt_oss glm4_moe glm4v_moe glm4v_moe_text phimoe dots1 minimax_m2 "
+        "deepseek deepseek_v2 deepseek_v3 kimi_k2",
+        kLlamaModules},
     ModuleFamily{"phi3 phi3_v phi4mm phi4_multimodal", kPhi3Modules},
-    ModuleFamily{"glm glm4", kGlm4Modules},
+    ModuleFamily{"glm glm4 glm4v glm4v_text", kGlm4Modules},
+    ModuleFamily{"exaone", kExaoneModules},
+    ModuleFamily{"baichuan", kBaichuanModules},
+    ModuleFamily{"internlm2", kInternLm2Modules},
+    ModuleFamily{"qwen", kQwenModules},
+    ModuleFamily{"chatglm", kChatGlmModules},
+    ModuleFamily{"phi3small", kPhi3SmallModules},
+    ModuleFamily{"dbrx", kDbrxModules},
+    ModuleFamily{"mpt", kMptModules},
+    ModuleFamily{"gpt_neo", kGptNeoModules},
+    ModuleFamily{"starcoder2", kStarcoder2Modules},
+    ModuleFamily{"codegen", kCodegenModules},
     ModuleFamily{"gpt_neox bloom falcon RefinedWeb RefinedWebModel", kNeoxModules},
     ModuleFamily{"gpt2 gpt_bigcode", kGpt2Modules},
-    ModuleFamily{"opt gptj phi", kOptModules},
+    ModuleFamily{"opt gptj phi bart", kOptModules},
 };
 
 /// What PEFT takes where no modules are named: huggingface/peft 00073fe src/peft/utils/constants.py,
@@ -106,7 +182,7 @@ const LaunchSetting* base_switch(const LaunchFramework& framework, const std::ve
   for (const LaunchRow& row : framework.rows) {
     if (row.says != says) continue;
     for (const LaunchSetting& setting : settings) {
-      const bool off = !setting.values.empty() && (setting.values[0] == "false" || setting.values[0] == "False");
+      const bool off = !setting.values.empty() && is_off(setting.values.front());
       if (is_key(row.key, setting.key) && !off && setting.open.empty()) return &setting;
     }
   }
@@ -117,7 +193,8 @@ const LaunchSetting* base_switch(const LaunchFramework& framework, const std::ve
 
 AdapterModules adapter_modules(const LaunchFramework& framework, std::string_view model_type) {
   if (!framework.peft) return {framework.adapters, framework.default_adapters, framework.title};
-  AdapterModules out{kLlamaModules, 0, model_type.empty() ? framework.title : model_type};
+  AdapterModules out{kUnknownModules, 0, model_type.empty() ? framework.title : model_type};
+  if (model_type.empty()) out.named = kLlamaModules;
   for (const ModuleFamily& family : kModuleFamilies) {
     if (is_one_of(family.types, model_type)) out.named = family.modules;
   }
@@ -130,6 +207,11 @@ AdapterModules adapter_modules(const LaunchFramework& framework, std::string_vie
 
 std::string modules_of(const LaunchFramework& framework, std::string_view model_type, std::uint8_t targets) {
   const AdapterModules modules = adapter_modules(framework, model_type);
+  if (modules.named.size() == 1) {
+    throw UserError(fmt::format("{} cannot say this plan: names of the modules of {} are not known", framework.title,
+                                modules.whose),
+                    "plan without --lora, or with --export megatron-bridge, whose names are its own");
+  }
   std::vector<std::string> out;
   // One projection each first: what is fused is for those that have no name of their own.
   for (int most = 1; most <= 3; ++most) {

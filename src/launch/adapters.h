@@ -20,6 +20,7 @@ struct AdapterModules {
   std::string_view whose{};  ///< for messages: "phi3", "Megatron Bridge"
 };
 /// `model_type` as a config.json says it; empty where nobody knows it: Llama's names then.
+/// A family whose names are not known has all-linear alone.
 AdapterModules adapter_modules(const LaunchFramework& framework, std::string_view model_type);
 
 /// "q_proj v_proj"; UserError for a target that no module is, or that a module holds beside others which are not asked.

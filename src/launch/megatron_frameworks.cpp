@@ -154,6 +154,12 @@ constexpr std::array kMegatronRows{
     LaunchRow{"--bf16", "'on'", {}, "precision=nvfp4", {}, kWritten},
     LaunchRow{"--fp8-format", "'hybrid'", "precision=fp8"},
     LaunchRow{"--fp8-format", "'e4m3'", "precision=fp8", {}, {}, kRead},
+    LaunchRow{"--fp8-recipe", "'mxfp8'", {}, "scaling=blockwise,architecture=blackwell", {}, kWritten},
+    LaunchRow{"--fp8-recipe", "'mxfp8'", "scaling=blockwise", {}, {}, kRead},
+    LaunchRow{"--fp8-recipe", "'blockwise'", "scaling=blockwise"},
+    LaunchRow{"--fp8-recipe", "'tensorwise'", "scaling=tensorwise"},
+    LaunchRow{"--fp8-recipe", "'delayed'", "scaling=delayed"},
+    LaunchRow{"--fp8-recipe", "", "scaling=delayed", "precision=fp8"},
     LaunchRow{"--fp4-format", "'e2m1'", "precision=nvfp4"},
     LaunchRow{"--cuda-graph-impl", "'local'", "graphs=layer"},
     LaunchRow{"--cuda-graph-impl", "'transformer_engine'", "graphs=layer", {}, {}, kRead},
@@ -163,8 +169,13 @@ constexpr std::array kMegatronRows{
 constexpr LaunchLimit kLayersOfAllKinds{"remat=full,remat_layers>0,kinds>1",
                                         "the number of recomputed layers is of all kinds of layers together",
                                         "--recompute-num-layers"};
+constexpr LaunchLimit kNoRowScales{
+    "scaling=rowwise", "8-bit operands have a scale for a tensor or for each block, and none for a row",
+    "NVIDIA/Megatron-LM d98e8a6: megatron/core/transformer/transformer_config.py, fp8_recipe",
+    "--fp8-recipe tensorwise"};
 constexpr std::array kBridgeLimits{
     kLayersOfAllKinds,
+    kNoRowScales,
     LaunchLimit{"tune=lora,moe=on,lora_mlp=on", "linear_fc1 and linear_fc2 are routed experts' too",
                 "NVIDIA-NeMo/Megatron-Bridge 067f987: src/megatron/bridge/peft/canonical_lora.py",
                 "--lora-targets attention"},
@@ -184,6 +195,7 @@ constexpr std::array kMegatronLimits{
                 "megatron/training/arguments.py, --swiglu"},
     LaunchLimit{"positions=relative", "positions are learned or rotary", "--position-embedding-type"},
     kLayersOfAllKinds,
+    kNoRowScales,
 };
 
 /// Data, logging, checkpoints, schedules of the learning rate, and names for people.
@@ -360,10 +372,16 @@ constexpr std::array kBridgeRows{
     LaunchRow{"model.cross_entropy_fusion_impl", "'te'", {}, "loss=fused", {}, kWritten},
     LaunchRow{"mixed_precision", "'bf16_mixed'", "precision=bf16"},
     LaunchRow{"mixed_precision", "'fp16_mixed'", "precision=fp16"},
-    LaunchRow{"mixed_precision", "'bf16_with_fp8_current_scaling_mixed'", "precision=fp8"},
-    LaunchRow{"mixed_precision", "'bf16_with_fp8_delayed_scaling_mixed'", "precision=fp8", {}, {}, kRead},
-    LaunchRow{"mixed_precision", "'bf16_with_mxfp8_mixed'", "precision=fp8", {}, {}, kRead},
-    LaunchRow{"mixed_precision", "'bf16_with_fp8_subchannel_scaling_mixed'", "precision=fp8", {}, {}, kRead},
+    LaunchRow{"mixed_precision", "'bf16_with_fp8_current_scaling_mixed'", "precision=fp8,scaling=tensorwise"},
+    LaunchRow{"mixed_precision", "'bf16_with_fp8_delayed_scaling_mixed'", "precision=fp8,scaling=delayed"},
+    LaunchRow{"mixed_precision",
+              "'bf16_with_mxfp8_mixed'",
+              "precision=fp8,scaling=blockwise",
+              "architecture=blackwell",
+              {},
+              kWritten},
+    LaunchRow{"mixed_precision", "'bf16_with_mxfp8_mixed'", "precision=fp8,scaling=blockwise", {}, {}, kRead},
+    LaunchRow{"mixed_precision", "'bf16_with_fp8_subchannel_scaling_mixed'", "precision=fp8,scaling=blockwise"},
     LaunchRow{"mixed_precision", "'bf16_with_nvfp4_mixed'", "precision=nvfp4"},
     LaunchRow{"model.cuda_graph_impl", "'local'", "graphs=layer"},
     LaunchRow{"model.cuda_graph_impl", "'full_iteration'", "graphs=step"},

@@ -51,6 +51,9 @@ struct LaunchReading {
 LaunchReading solve(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
                     const LaunchTerms& known, const std::vector<std::pair<std::string, std::int64_t>>& otherwise);
 
+/// Whether a value says no: "false", "no", "off", "0".
+bool is_off(std::string_view value);
+
 /// Whether a key is one a row has: script arguments with '-' for '_', without what says where they stand.
 bool is_key(std::string_view row_key, std::string_view key);
 

@@ -374,9 +374,26 @@ class RecipeReader {
 
   void list(const std::string& key, const SourceSpan& where, std::size_t begin, std::size_t end) {
     const std::string_view inside = std::string_view(code_).substr(begin, end - begin);
-    if (inside.find("Float8LinearConverter") != kNone) return put(key, {"quantize.linear.float8"}, where, "");
+    if (inside.find("Float8LinearConverter") != kNone) {
+      put(key, {"quantize.linear.float8"}, where, "");
+      return float8_recipe(where, begin, end);
+    }
+    if (inside.find("MXFP8LinearConverter") != kNone) return put(key, {"quantize.linear.mx"}, where, "");
     const bool empty = after_blanks(begin + 1, end) + 1 == end;
     put(key, {}, where, empty ? "" : shortened(text_.substr(begin, end - begin)));
+  }
+
+  /// Rows have a scale where nothing is said: pytorch/torchtitan b5bcd76 components/quantization/float8.py.
+  void float8_recipe(const SourceSpan& where, std::size_t begin, std::size_t end) {
+    constexpr std::string_view kKey = "quantize.linear.float8.recipe_name";
+    constexpr std::string_view kName = "recipe_name";
+    const std::size_t opens = code_.find('(', code_.find("Float8LinearConverter", begin));
+    const std::size_t close = std::min(opens == kNone ? kNone : python_closing(code_, opens), end);
+    const std::size_t name = python_word(std::string_view(code_).substr(0, close), kName, begin);
+    if (name == kNone) return put(std::string(kKey), {"rowwise"}, where, "");
+    const std::size_t equals = after_blanks(name + kName.size(), close);
+    if (equals >= close || code_[equals] != '=') return;
+    value(std::string(kKey), where, equals + 1, python_comma(code_, equals + 1, close));
   }
 
   /// As it was set last before; what changed since then is changed in it too.

@@ -48,7 +48,11 @@ bool is_left_open(const LaunchSetting& setting) {
   return setting.values.size() == 1 && std::find(kOpen.begin(), kOpen.end(), setting.values.front()) != kOpen.end();
 }
 
-bool is_on(std::string_view value) { return value == "true" || value == "True" || value == "1" || value == "on"; }
+bool is_any(std::initializer_list<std::string_view> words, std::string_view value) {
+  return std::find(words.begin(), words.end(), lower_case(value)) != words.end();
+}
+
+bool is_on(std::string_view value) { return is_any({"true", "yes", "on", "1"}, value); }
 
 /// Whether a setting has the value of a row that is a literal or a list.
 bool has_value(const LaunchSetting& setting, std::string_view row_value) {
@@ -62,7 +66,7 @@ bool has_value(const LaunchSetting& setting, std::string_view row_value) {
   const std::string& value = setting.values.front();
   if (literal == "on") return is_on(value) || value.find_first_of("./") != std::string::npos;
   if (literal == "true" || literal == "True") return is_on(value);
-  if (literal == "false" || literal == "False") return value == "false" || value == "False" || value == "0";
+  if (literal == "false" || literal == "False") return is_off(value);
   return value == literal;
 }
 
@@ -364,6 +368,8 @@ class Solver {
 };
 
 }  // namespace
+
+bool is_off(std::string_view value) { return is_any({"false", "no", "off", "0"}, value); }
 
 bool is_key(std::string_view row_key, std::string_view key) {
   if (row_key.starts_with("env:") != key.starts_with("env:")) return false;

@@ -116,7 +116,9 @@ std::string expert_layers(const ModelSpec& model) {
 void add_architecture(const ModelSpec& model, LaunchTerms& t) {
   const AttentionSpec& a = model.attention;
   const auto all = [&](auto&& holds) { return std::all_of(model.kinds.begin(), model.kinds.end(), holds); };
-  const bool plain_parts = model.norm_weights && model.mlp.activation_weights == 0 && !model.ngram_embedding;
+  const bool plain_embedding = !model.ngram_embedding && model.embedding_dim == 0 && !model.embedding_bias;
+  const bool plain_parts =
+      model.norm_weights && model.mlp.activation_weights == 0 && plain_embedding && !a.disentangled;
   const bool decoder = a.causal && model.streams.count == 1 && model.head_dense == HeadDense::kNone && plain_parts;
   t.words["plain_layers"] =
       on_off(decoder && all([&](const LayerKind& k) {
@@ -295,6 +297,8 @@ LaunchTerms training_terms(const TrainingLaunch& plan) {
   word("remat_block", l.remat == Remat::kFull, on_off(l.remat_layers > 0));
   word("loss", true, name_of(l.loss));
   word("precision", true, plan.workload.precision.name);
+  word("scaling", plan.workload.precision.compute == DType::kFp8, name_of(plan.workload.scaling()));
+  word("architecture", true, plan.hw.architecture.empty() ? "other" : plan.hw.architecture);
   word("optimizer", true, plan.workload.optimizer.name);
   add_adapters(plan.workload.fine_tune, t);
   word("dropout", true, on_off(plan.workload.dropout));
@@ -453,6 +457,10 @@ std::vector<LaunchArgument> training_arguments(const LaunchFramework& framework,
   for (const std::string_view name : {"precision", "grad_overlap", "tp_overlap", "graphs"}) {
     const auto word = terms.word(name);
     if (word && back.reading.terms.word(name) != word) lost.push_back(fmt::format("{} {}", name, *word));
+  }
+  const auto scaling = terms.word("scaling");
+  if (scaling && back.reading.terms.word("precision") == "fp8" && back.reading.terms.word("scaling") != scaling) {
+    lost.push_back(fmt::format("{} scales of 8-bit operands", *scaling));
   }
   // Where nothing is said it is Adam, without dropout.
   if (const std::string& name = plan.workload.optimizer.name;

@@ -102,6 +102,12 @@ bool reads_back(const std::vector<const LaunchFramework*>& frameworks, std::map<
     c.request = test::request(c.model, c.hw, *rc::gen::element<std::int64_t>(8, 16));
     c.request.workload =
         test::workload(*rc::gen::element<std::int64_t>(1024, 4096), *rc::gen::element(16.0, 48.0, 64.0));
+    if (*rc::gen::inRange(0, 4) == 0) {
+      c.hw.architecture = *rc::gen::element<std::string>("", "hopper", "blackwell");
+      c.request.workload.precision = precision_of("fp8");
+      c.request.workload.precision.scaling = *rc::gen::element<std::optional<Scaling>>(
+          std::nullopt, Scaling::kDelayed, Scaling::kCurrent, Scaling::kRow, Scaling::kBlock);
+    }
     c.request.variants = true;
     c.request.top = 12;
     c.request.threads = 1;
@@ -135,7 +141,8 @@ bool reads_back(const std::vector<const LaunchFramework*>& frameworks, std::map<
       c.request.fix.loss = LossKind::kWhole;
       c.request.fix.remat = Remat::kFull;
     }
-    const std::string family = *rc::gen::element<std::string>("", "llama", "phi3", "glm4", "olmo2");
+    const std::string family =
+        *rc::gen::element<std::string>("", "llama", "phi3", "glm4", "olmo2", "exaone", "internlm2", "qwen", "rwkv7");
     const std::vector<Plan> plans = plan(c.request).plans;
     for (const Plan& p : plans) {
       const LaunchedModel names{.model_type = family};
@@ -157,6 +164,10 @@ bool reads_back(const std::vector<const LaunchFramework*>& frameworks, std::map<
           import_training(framework, read.settings, &c.model, &c.request.workload.runtime, p.layout.chips(), 1, family);
       RC_ASSERT(back.reading.open.empty());
       RC_ASSERT(back.tune == c.request.workload.fine_tune);
+      if (c.request.workload.precision.compute == DType::kFp8) {
+        RC_ASSERT(back.reading.terms.word("precision") == "fp8");
+        RC_ASSERT(back.reading.terms.word("scaling") == name_of(c.request.workload.scaling()));
+      }
       if (!back.reading.unread.empty()) RC_FAIL(back.reading.unread.front().key + "\n" + text);
       const LayoutFilter& pins = back.pins;
       RC_ASSERT(*pins.dp * *pins.fsdp * *pins.tp * *pins.cp * *pins.pp == p.layout.chips());

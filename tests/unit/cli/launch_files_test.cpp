@@ -328,11 +328,56 @@ TEST(LaunchFiles, AdaptersOfFusedProjectionsAreWrittenByTheirNames) {
   EXPECT_NE(refused.err.find("qkv_proj (q,k,v)"), std::string::npos) << refused.err;
 }
 
+/// A step in fp8 by each recipe is the same step when its file is read back, and another one than the next recipe's.
+TEST(LaunchFiles, ScalesOfEightBitOperandsAreThoseThatWereAsked) {
+  const test::Scratch scratch;
+  for (const std::string recipe : {"delayed", "tensorwise", "blockwise"}) {
+    const std::string file = scratch.path(recipe + ".sh");
+    std::vector<std::string> words = kJob;
+    words.insert(words.end(), {"--precision=fp8", "--fp8-recipe=" + recipe});
+    const nlohmann::json plan = answer_of(words)["plans"][0];
+    words.insert(words.end(), {"--plan=1", "--export=megatron:" + file});
+    ASSERT_EQ(ask_launch(words).exit, 0);
+    const std::vector<std::string> back{"train", "llama3-8b", "--hw=h100-sxm", "--from=" + file, "--top=1"};
+    EXPECT_EQ(answer_of(back)["from"]["plan"]["step_time_s"], plan["step_time_s"]) << recipe;
+    std::vector<std::string> otherwise = back;
+    otherwise.emplace_back("--precision=bf16");  // whose operands have no scales
+    EXPECT_NE(answer_of(otherwise).dump().find("asked otherwise than the file: --precision bf16"), std::string::npos);
+  }
+  std::vector<std::string> rows = kJob;
+  rows.insert(rows.end(), {"--precision=fp8", "--fp8-recipe=rowwise", "--plan=1", "--export=megatron"});
+  const LaunchReply refused = ask_launch(rows);
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_NE(refused.err.find("--fp8-recipe tensorwise"), std::string::npos) << refused.err;
+}
+
 TEST(LaunchFiles, TwoTextsDoNotGoToStandardOutput) {
   const LaunchReply reply =
       ask_launch({"train", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--export=megatron", "--json"});
   EXPECT_EQ(reply.exit, 2);
   EXPECT_NE(reply.err.find("--export megatron:FILE"), std::string::npos) << reply.err;
+}
+
+/// A family read as another's keeps the names of its own modules: EXAONE 3 has Llama's shapes.
+TEST(LaunchFiles, AdaptersGoByTheFilesOwnModelType) {
+  const auto exported = [](const std::string& file) {
+    return ask_launch({"train", SCALECALC_SOURCE_DIR "/tests/data/hf/" + file + ".json", "--hw=h100-sxm", "--chips=8",
+                       "--stack=accelerate", "--lora=16", "--lora-targets=attention", "--batch-seqs=32", "--seq=2048",
+                       "--top=1", "--export=accelerate"});
+  };
+  const LaunchReply exaone = exported("exaone-3-7.8b");
+  ASSERT_EQ(exaone.exit, 0) << exaone.err;
+  EXPECT_NE(exaone.out.find("--lora_target_modules q_proj k_proj v_proj out_proj"), std::string::npos) << exaone.out;
+}
+
+/// nanotron's own model is Llama: others would be trained as what they are not.
+TEST(LaunchFiles, NanotronTrainsLlamaAlone) {
+  for (const char* model : {"gpt2-124m", "qwen3-8b", "qwen2.5-7b", "mixtral-8x7b", "opt-350m", "gemma-2-9b"}) {
+    const LaunchReply reply = ask_launch({"train", model, "--hw=h100-sxm", "--chips=8", "--batch-seqs=32", "--seq=1024",
+                                          "--top=1", "--stack=nanotron", "--plan=1", "--export=nanotron"});
+    EXPECT_EQ(reply.exit, 2) << model;
+    EXPECT_NE(reply.err.find("LlamaConfig"), std::string::npos) << model << ": " << reply.err;
+  }
 }
 
 /// Norms without weights, and activation functions with them, are no model of Megatron's arguments.

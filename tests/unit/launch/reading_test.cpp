@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "config/catalog.h"
+#include "launch/adapters.h"
 #include "launch/cluster.h"
 #include "launch/training.h"
 #include "launch/writing.h"
@@ -301,6 +302,74 @@ TEST(LaunchWriting, ServersOfAnArrayWriteFilesOfTheirOwn) {
   EXPECT_NE(text.find("cat > llm_api-${SLURM_ARRAY_TASK_ID:-1}.yaml"), std::string::npos) << text;
 }
 
+// Scales of 8-bit operands by the argument of each framework, and by its absence: Megatron-LM d98e8a6
+// transformer_config.py (fp8_recipe, "delayed"), Megatron-Bridge 067f987 mixed_precision.py, torchtitan v0.2.2
+// job_config.py (recipe_name, None: of the tensor), maxtext e591f30 quantizations.py, accelerate 16cb6eb accelerator.py
+// (of several back ends whichever is installed).
+TEST(LaunchReading, ScalesOfEightBitOperands) {
+  const auto scaling = [](const std::string& text, const std::string& file) {
+    const ImportedLayout read = layout_in(text, file, "llama3-8b", 8);
+    EXPECT_EQ(read.reading.terms.word("precision"), "fp8") << text;
+    return read.reading.terms.word("scaling").value_or("open");
+  };
+  const auto megatron = [&](const std::string& more) {
+    return scaling("torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 1 --bf16 --fp8-format hybrid" + more,
+                   "run.sh");
+  };
+  EXPECT_EQ(megatron(""), "delayed");
+  EXPECT_EQ(megatron(" --fp8-recipe tensorwise"), "tensorwise");
+  EXPECT_EQ(megatron(" --fp8-recipe blockwise"), "blockwise");
+  EXPECT_EQ(megatron(" --fp8-recipe mxfp8"), "blockwise");
+  EXPECT_EQ(megatron(" --fp8-recipe custom"), "open");
+  const auto bridge = [&](const std::string& name) {
+    return scaling(
+        "model:\n  seq_length: 4096\ntrain:\n  micro_batch_size: 1\n  global_batch_size: 16\nmixed_precision: " + name +
+            "\n",
+        "recipe.yaml");
+  };
+  EXPECT_EQ(bridge("bf16_with_fp8_current_scaling_mixed"), "tensorwise");
+  EXPECT_EQ(bridge("bf16_with_fp8_delayed_scaling_mixed"), "delayed");
+  EXPECT_EQ(bridge("bf16_with_fp8_subchannel_scaling_mixed"), "blockwise");
+  EXPECT_EQ(bridge("bf16_with_mxfp8_mixed"), "blockwise");
+  const auto titan = [&](const std::string& converter, const std::string& recipe) {
+    return scaling("[model]\nconverters = [\"quantize.linear." + converter +
+                       "\"]\n[parallelism]\ndata_parallel_shard_degree = 8\n" + recipe,
+                   "train.toml");
+  };
+  EXPECT_EQ(titan("float8", ""), "tensorwise");
+  EXPECT_EQ(titan("float8", "[quantize.linear.float8]\nrecipe_name = \"rowwise\"\n"), "rowwise");
+  EXPECT_EQ(titan("float8", "[quantize.linear.float8]\nrecipe_name = \"rowwise_with_gw_hp\"\n"), "open");
+  EXPECT_EQ(titan("mx", ""), "blockwise");
+  EXPECT_EQ(titan("mx", "[quantize.linear.float8]\nrecipe_name = \"rowwise\"\n"), "blockwise");
+  const auto maxtext = [&](const std::string& name) {
+    return scaling(
+        "per_device_batch_size: 1.0\nmax_target_length: 4096\nici_fsdp_parallelism: -1\nquantization: " + name + "\n",
+        "config.yml");
+  };
+  EXPECT_EQ(maxtext("fp8"), "delayed");
+  EXPECT_EQ(maxtext("te_fp8_currentscaling"), "tensorwise");
+  EXPECT_EQ(maxtext("te_mxfp8"), "blockwise");
+  EXPECT_EQ(maxtext("fp8_full"), "open");
+  const auto accelerate = [&](const std::string& more) {
+    return scaling("distributed_type: FSDP\nnum_processes: 8\nmixed_precision: fp8\n" + more, "fsdp.yaml");
+  };
+  EXPECT_EQ(accelerate(""), "open");
+  EXPECT_EQ(accelerate("fp8_config:\n  backend: TE\n"), "delayed");
+  EXPECT_EQ(accelerate("fp8_config:\n  backend: AO\n"), "tensorwise");
+}
+
+// Converters of experts alone say nothing of the other matmuls, and are no figure that nobody reads.
+TEST(LaunchReading, ConvertersThatAreNotKnownAreNotNeutral) {
+  const ImportedLayout read = layout_in(
+      "[model]\nconverters = [\"quantize.grouped_mm.float8\"]\n[parallelism]\ndata_parallel_shard_degree = 8\n"
+      "[quantize.linear.float8]\nenable_fsdp_float8_all_gather = true\n",
+      "train.toml", "llama3-8b", 8);
+  std::vector<std::string> unread;
+  for (const LaunchSetting& setting : read.reading.unread) unread.push_back(setting.key);
+  EXPECT_EQ(unread,
+            (std::vector<std::string>{"model.converters", "quantize.linear.float8.enable_fsdp_float8_all_gather"}));
+}
+
 // TRL's own example of adapters: rank 32 on queries and values of a base in 4 bits.
 TEST(LaunchReading, AdaptersOfPeft) {
   const ImportedLayout read = layout_in(R"(#!/bin/bash
@@ -398,6 +467,54 @@ TEST(LaunchReading, AdaptersByTheNamesOfTheFamily) {
     EXPECT_EQ(error.diagnostics().front().where.line, 2);
     EXPECT_NE(error.diagnostics().front().hint.find("qkv_proj (q,k,v)"), std::string::npos)
         << error.diagnostics().front().hint;
+  }
+}
+
+// Names of checkpoints that come with their own code, which are not Llama's.
+TEST(LaunchReading, FamiliesWithOtherNamesThanLlamas) {
+  const LaunchFramework& accelerate = launch_framework("accelerate");
+  struct Names {
+    const char* family;
+    std::uint8_t targets;
+    const char* modules;
+  };
+  constexpr std::uint8_t kQkv = kLoraQ | kLoraK | kLoraV;
+  for (const Names& each :
+       {Names{"llama", kLoraQ | kLoraV | kLoraGate, "q_proj v_proj gate_proj"},
+        Names{"exaone", kLoraO | kLoraGate | kLoraUp | kLoraDown, "out_proj c_fc_0 c_fc_1 c_proj"},
+        Names{"baichuan", kQkv | kLoraO, "o_proj W_pack"},
+        Names{"internlm2", kQkv | kLoraO | kLoraMlp, "wo w1 w3 w2 wqkv"},
+        Names{"qwen", kQkv | kLoraO | kLoraMlp, "w2 w1 c_proj c_attn"},
+        Names{"chatglm", kQkv | kLoraO | kLoraGate | kLoraUp, "dense dense_h_to_4h query_key_value"},
+        Names{"phi3small", kLoraGate | kLoraUp | kLoraDown, "down_proj up_proj"},
+        Names{"dbrx", kQkv | kLoraO, "out_proj Wqkv"}}) {
+    EXPECT_EQ(modules_of(accelerate, each.family, each.targets), each.modules) << each.family;
+  }
+  EXPECT_THROW(modules_of(accelerate, "qwen", kLoraO), UserError);  // whose c_proj is the MLP's too
+  try {
+    static_cast<void>(modules_of(accelerate, "longcat_flash", kLoraQ));
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_NE(error.diagnostics().front().message.find("modules of longcat_flash are not known"), std::string::npos);
+  }
+}
+
+// Each spelling of no and of yes that YAML and argparse take.
+TEST(LaunchReading, ASwitchIsOffInEverySpelling) {
+  const std::string script =
+      "accelerate launch --num_processes 8 train.py --model_name_or_path meta-llama/Meta-Llama-3-8B --max_length 2048"
+      " --per_device_train_batch_size 1 --use_peft --load_in_8bit true --load_in_4bit ";
+  for (const std::string no : {"false", "False", "FALSE", "no", "No", "off", "0"}) {
+    EXPECT_EQ(layout_in(script + no + "\n", "run.sh", "llama3-8b", 8).tune->base, BaseFormat::kInt8) << no;
+  }
+  for (const std::string off : {"no", "Off", "FALSE"}) {
+    const ImportedLayout read = layout_in(
+        "distributed_type: FSDP\nnum_processes: 8\nfsdp_config:\n  fsdp_activation_checkpointing: yes\n"
+        "  fsdp_reshard_after_forward: " +
+            off + "\n",
+        "fsdp.yaml", "llama3-8b");
+    EXPECT_EQ(read.pins.zero, 2) << off;
+    EXPECT_EQ(read.pins.remat, Remat::kFull) << off;
   }
 }
 

@@ -46,6 +46,24 @@ bool has_key(const std::vector<LaunchSetting>& settings, std::string_view key) {
   return std::any_of(settings.begin(), settings.end(), [&](const LaunchSetting& s) { return s.key == key; });
 }
 
+// Float8LinearConverter.Config scales by rows unless it says otherwise (pytorch/torchtitan b5bcd76
+// components/quantization/float8.py, mx.py).
+TEST(LaunchRecipes, ConvertersSayTheirScales) {
+  const auto scaling = [](const std::string& converter) {
+    std::string text = kBaseRecipe;
+    const std::string kDefault = "Float8LinearConverter.Config()";
+    text.replace(text.find(kDefault), kDefault.size(), converter);
+    const ImportedLayout read = recipe_in(text);
+    EXPECT_EQ(read.reading.terms.word("precision"), "fp8") << converter;
+    return read.reading.terms.word("scaling").value_or("open");
+  };
+  EXPECT_EQ(scaling("Float8LinearConverter.Config()"), "rowwise");
+  EXPECT_EQ(scaling("Float8LinearConverter.Config(filter_fqns=[\"output\"], recipe_name = \"rowwise\")"), "rowwise");
+  EXPECT_EQ(scaling("Float8LinearConverter.Config(recipe_name=\"rowwise_with_gw_hp\")"), "open");
+  EXPECT_EQ(scaling("Float8LinearConverter.Config(recipe_name=RECIPE, filter_fqns=[])"), "open");
+  EXPECT_EQ(scaling("MXFP8LinearConverter.Config(model_compile_enabled=True)"), "blockwise");
+}
+
 constexpr std::string_view kTensor = "parallelism.tensor_parallel_degree";
 
 // What a line that changes the recipe says, however it is spelled, is what it says, or open: never what stood before.
