@@ -373,8 +373,9 @@ TEST(LaunchFiles, AdaptersGoByTheFilesOwnModelType) {
 /// nanotron's own model is Llama: others would be trained as what they are not.
 TEST(LaunchFiles, NanotronTrainsLlamaAlone) {
   for (const char* model : {"gpt2-124m", "qwen3-8b", "qwen2.5-7b", "mixtral-8x7b", "opt-350m", "gemma-2-9b"}) {
-    const LaunchReply reply = ask_launch({"train", model, "--hw=h100-sxm", "--chips=8", "--batch-seqs=32", "--seq=1024",
-                                          "--top=1", "--stack=nanotron", "--plan=1", "--export=nanotron"});
+    const LaunchReply reply =
+        ask_launch({"train", model, "--hw=h100-sxm", "--chips=16", "--batch-seqs=32", "--seq=1024", "--top=1",
+                    "--stack=nanotron", "--plan=1", "--export=nanotron"});
     EXPECT_EQ(reply.exit, 2) << model;
     EXPECT_NE(reply.err.find("LlamaConfig"), std::string::npos) << model << ": " << reply.err;
   }
