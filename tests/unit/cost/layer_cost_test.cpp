@@ -334,8 +334,8 @@ TEST_F(Casts, AreAsTheSoftwareDoesWhereNobodySays) {
 }
 
 /// Of three grouped matmuls of eight experts: where each expert's kernels are its own, a cast is one for each, or one
-/// for all whose scales are there beforehand. Of the shared expert's three the maximum is cleared and found and the scale
-/// made by three launches of a fifth of an operation each, where it comes from the tensor.
+/// for all whose scales are there beforehand. Of the shared expert's three the maximum is cleared and found and the
+/// scale made by three launches of a fifth of an operation each, where it comes from the tensor.
 TEST_F(Casts, OfExpertsAreLaunchedForEach) {
   const ModelSpec model = experts();
   workload.runtime.launches_each_expert = true;
