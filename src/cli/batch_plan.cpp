@@ -105,7 +105,7 @@ ExitCode batch_status(const Arguments& arguments, Environment& env) {
 
 ExitCode batch_script(const Arguments& arguments, Environment& env) {
   const std::string directory = only_positional(arguments, "DIR", 1);
-  const StudyManifest manifest = read_manifest(directory, tool_version());
+  const StudyManifest manifest = manifest_to_run(directory, tool_version());
   FlagReader reader(arguments);
   const auto engine = reader.word("--engine");
   if (!arguments.has("--engine")) {

@@ -157,6 +157,11 @@ ExitCode batch_merge(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const std::string directory = only_positional(arguments, "DIR", 1);
   const StudyManifest manifest = read_manifest(directory, tool_version());
+  if (find_command(manifest.study.command) == nullptr) {
+    throw UserError(fmt::format("{} holds rows of {}, which this release does not know", directory,
+                                in_quotes(manifest.study.command)),
+                    fmt::format("merge them with scalecalc {}, which planned the study", manifest.tool_version));
+  }
   const ExitCode judged = merge_results(manifest, directory, arguments, session, env);
   if (arguments.has("--clean")) clean_directory(directory);
   say_summary(manifest, directory, session, env);

@@ -109,7 +109,8 @@ constexpr std::array kModuleFamilies{
     ModuleFamily{
         "llama llama4 llama4_text mllama mllama_text_model mistral ministral3 mixtral qwen2 qwen2_moe qwen2_vl "
         "qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen2_5_omni_text qwen3 qwen3_moe qwen3_vl qwen3_vl_text "
-        "qwen3_vl_moe qwen3_vl_moe_text gemma gemma2 gemma3 gemma3_text granite granitemoe granitemoeshared "
+        "qwen3_vl_moe qwen3_vl_moe_text gemma gemma2 gemma3 gemma3_text gemma3n gemma3n_text hunyuan "
+        "qwen3_omni_moe_text granite granitemoe granitemoeshared "
         "olmo olmo2 olmo3 olmoe cohere cohere2 smollm3 seed_oss exaone4 stablelm minicpm internlm xverse arcee "
         "nemotron nemotron-nas deci decilm apertus mimo hunyuan_v1_dense hunyuan_dense_v1 hunyuan_v1_moe "
         "hunyuan_moe_v1 ernie4_5 ernie4_5_moe gpt_oss glm4_moe glm4v_moe glm4v_moe_text phimoe dots1 minimax_m2 "
