@@ -8,8 +8,11 @@
 #include <streambuf>
 
 #include "base/text.h"
+#include "batch/manifest.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "support/scratch.h"
+#include "support/studies.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -207,6 +210,18 @@ TEST_F(Terminals, WidthIsThatOfColumnsThenTheTerminalThenEighty) {
   EXPECT_EQ(text_options(env, ColorMode::kAuto).width, 100U);
   variables_["COLUMNS"] = "wide";
   EXPECT_EQ(text_options(env, ColorMode::kAuto).width, 120U);
+}
+
+/// A later release may have dropped or renamed a command that a study asks.
+TEST(Run, RowsOfACommandThatIsNotKnownAreRefusedByName) {
+  const test::Scratch scratch;
+  Study study = test::small_study();
+  study.command = "plan";
+  write_manifest(make_manifest(study, "0.0.9", 2), scratch.path("out"));
+  const Printed said = run_words({"batch", "merge", scratch.path("out"), "-o", scratch.path("rows.jsonl")});
+  EXPECT_EQ(said.code, 2);
+  EXPECT_NE(said.err.find("holds rows of 'plan', which this release does not know"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("scalecalc 0.0.9"), std::string::npos) << said.err;
 }
 
 }  // namespace
