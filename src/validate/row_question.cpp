@@ -127,33 +127,40 @@ RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t s
   return out;
 }
 
+template <class T>
 struct Words {
   std::string_view start;  ///< of the row's text, in lower case
-  std::string_view means;
+  T means;
 };
+
+/// What the first of the words that `said` begins with means.
+template <class T, std::size_t N>
+std::optional<T> first_meaning(const std::array<Words<T>, N>& words, const std::string& said) {
+  const std::string text = lower_case(said);
+  const auto found =
+      std::find_if(words.begin(), words.end(), [&](const Words<T>& w) { return text.starts_with(w.start); });
+  return found == words.end() ? std::nullopt : std::optional(found->means);
+}
 
 /// What sources call the engine's precisions; the first that fits.
-constexpr std::array kPrecisions{Words{"bf16", "bf16"},   Words{"fp16", "fp16"}, Words{"mxfp8", "fp8"},
-                                 Words{"fp8", "fp8"},     Words{"tf32", "tf32"}, Words{"fp32", "fp32"},
-                                 Words{"nvfp4", "nvfp4"}, Words{"int8", "int8"}};
+constexpr std::array<Words<std::string_view>, 8> kPrecisions{{{"bf16", "bf16"},
+                                                              {"fp16", "fp16"},
+                                                              {"mxfp8", "fp8"},
+                                                              {"fp8", "fp8"},
+                                                              {"tf32", "tf32"},
+                                                              {"fp32", "fp32"},
+                                                              {"nvfp4", "nvfp4"},
+                                                              {"int8", "int8"}}};
 
 /// What sources call where scales come from; the first that fits. Recipes of "fp8" alone are as their software does.
-struct ScalingWords {
-  std::string_view start;
-  Scaling scaling;
-};
-constexpr std::array kScalings{
-    ScalingWords{"fp8-cs", Scaling::kCurrent},     ScalingWords{"fp8-tensorwise", Scaling::kCurrent},
-    ScalingWords{"fp8-hybrid", Scaling::kDelayed}, ScalingWords{"fp8-te", Scaling::kDelayed},
-    ScalingWords{"fp8-rowwise", Scaling::kRow},    ScalingWords{"fp8-blockwise", Scaling::kBlock},
-    ScalingWords{"mxfp8", Scaling::kBlock},        ScalingWords{"nvfp4", Scaling::kBlock}};
-
-std::optional<Scaling> scaling_of(const Measurement& row) {
-  const std::string text = lower_case(row.precision);
-  const auto* const found = std::find_if(kScalings.begin(), kScalings.end(),
-                                         [&](const ScalingWords& words) { return text.starts_with(words.start); });
-  return found == kScalings.end() ? std::nullopt : std::optional(found->scaling);
-}
+constexpr std::array<Words<Scaling>, 8> kScalings{{{"fp8-cs", Scaling::kCurrent},
+                                                   {"fp8-tensorwise", Scaling::kCurrent},
+                                                   {"fp8-hybrid", Scaling::kDelayed},
+                                                   {"fp8-te", Scaling::kDelayed},
+                                                   {"fp8-rowwise", Scaling::kRow},
+                                                   {"fp8-blockwise", Scaling::kBlock},
+                                                   {"mxfp8", Scaling::kBlock},
+                                                   {"nvfp4", Scaling::kBlock}}};
 
 /// What the engine cannot express. One line each, to be taken out as it learns them.
 void refuse_inexpressible(const Measurement& row) {
@@ -164,24 +171,21 @@ void refuse_inexpressible(const Measurement& row) {
 
 /// What sources call the engine's schedules; the first that fits. ZB-1P keeps 1F1B's memory, as the engine's ZB-H1 does
 /// (arXiv:2401.10241).
-struct ScheduleWords {
-  std::string_view start;
-  Schedule schedule;
-};
-constexpr std::array kSchedules{
-    ScheduleWords{"gpipe", Schedule::kGpipe},       ScheduleWords{"1f1b-i", Schedule::kInterleaved},
-    ScheduleWords{"1f1b", Schedule::k1F1B},         ScheduleWords{"interleaved", Schedule::kInterleaved},
-    ScheduleWords{"dualpipe", Schedule::kDualPipe}, ScheduleWords{"non-interleaved", Schedule::k1F1B},
-    ScheduleWords{"zb-1p", Schedule::kZeroBubble},  ScheduleWords{"zb-h1", Schedule::kZeroBubble}};
+constexpr std::array<Words<Schedule>, 8> kSchedules{{{"gpipe", Schedule::kGpipe},
+                                                     {"1f1b-i", Schedule::kInterleaved},
+                                                     {"1f1b", Schedule::k1F1B},
+                                                     {"interleaved", Schedule::kInterleaved},
+                                                     {"dualpipe", Schedule::kDualPipe},
+                                                     {"non-interleaved", Schedule::k1F1B},
+                                                     {"zb-1p", Schedule::kZeroBubble},
+                                                     {"zb-h1", Schedule::kZeroBubble}}};
 
 /// Words that are no schedule of a pipeline leave it open; those of a zero-bubble schedule with more memory, or whose
 /// chunks lie in a V (arXiv:2405.15362), do not.
 std::optional<Schedule> schedule_of(const RowLayout& l) {
   const std::string text = lower_case(l.schedule);
   if (l.pp.value_or(1) == 1 || text.empty()) return std::nullopt;
-  const auto* const found = std::find_if(kSchedules.begin(), kSchedules.end(),
-                                         [&](const ScheduleWords& words) { return text.starts_with(words.start); });
-  if (found != kSchedules.end()) return found->schedule;
+  if (const auto found = first_meaning(kSchedules, text)) return found;
   if (text.starts_with("zb") || text.starts_with("v-") || text.find("zero") != std::string::npos) {
     throw NotPredicted("the schedule is not modelled", l.schedule);
   }
@@ -324,7 +328,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   out.fine_tune = row.adapters;
   try {
     out.precision = precision_of(precision_word(row));
-    out.precision.scaling = scaling_of(row);
+    out.precision.scaling = first_meaning(kScalings, row.precision);
     const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
     out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer, out.precision);
   } catch (const UserError& error) {
@@ -443,10 +447,8 @@ void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog) {
 }
 
 std::string precision_word(const Measurement& row) {
-  const std::string text = lower_case(row.precision);
-  const auto* const found = std::find_if(kPrecisions.begin(), kPrecisions.end(),
-                                         [&](const Words& words) { return text.starts_with(words.start); });
-  return found == kPrecisions.end() ? text : std::string(found->means);
+  const auto found = first_meaning(kPrecisions, row.precision);
+  return found ? std::string(*found) : lower_case(row.precision);
 }
 
 void train_in_16_bits(Workload& workload) {
