@@ -330,7 +330,10 @@ std::variant<double, UnitError> evaluate(std::string_view text, UnitKind kind, c
   const bool out_of_range = error == std::errc::result_out_of_range;
   if (out_of_range && magnitude(parts.mantissa, exponent) < 0) return wrong(text, kind, "it is too small");
   value *= unit.factor;
-  if (out_of_range || !std::isfinite(value)) return wrong(text, kind, "it is too large");
+  // Beyond anything of this world, so that products of a few quantities stay numbers.
+  constexpr double kLargest = 1e36;
+  if (out_of_range || value > kLargest) return wrong(text, kind, "it is too large");
+  if (value != 0 && value < 1 / kLargest) return wrong(text, kind, "it is too small");
   check(error == std::errc{} && end == decimal.data() + decimal.size(), "a decimal number reads whole");
   return value;
 }

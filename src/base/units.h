@@ -42,7 +42,7 @@ struct UnitError {
 /// dimensionless number that may be fractional; a fraction lies in 0..1; prices are in dollars per hour, carbon
 /// intensities in grams per kWh. With `bare_ok`
 /// a plain number is taken in the base unit; otherwise a missing unit is an error (counts, numbers and fractions never
-/// need one). Never returns NaN or infinity.
+/// need one). What is not 0 lies within 1e-36 and 1e36: what is beyond is refused, never NaN or infinity.
 std::variant<double, UnitError> parse_quantity(std::string_view text, UnitKind kind, bool bare_ok = false);
 
 /// Number to text with `digits` significant digits and the natural prefix: 1.23 TB/s, 4.19 M, 17.2 ms, 3.2 h.
