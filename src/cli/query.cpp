@@ -59,11 +59,16 @@ const Figure* found_in(const Record& query, const std::string& key) {
   return found == query.figures.end() ? nullptr : &*found;
 }
 
-/// What is assumed of a flag is what the question was answered with.
+/// What is assumed of a flag is what the question was answered with. A flag that the command would refuse is not named:
+/// of its plans others assume the same.
 void name_assumptions(Output& output, const Arguments& arguments) {
+  const auto mode = mode_of(arguments);
   for (Assumption& assumption : output.assumptions) {
     const Flag* flag = first_flag(assumption.flag, arguments.command());
     if (assumption.key.empty()) assumption.key = key_of(assumption.flag, flag);
+    const bool taken =
+        flag != nullptr ? !mode || flag->is_of(*mode) : find_flag(common_flags(), assumption.flag) != nullptr;
+    if (!taken && assumption.flag.starts_with("--")) assumption.flag.clear();
     if (!std::holds_alternative<std::monostate>(assumption.value)) continue;
     if (const Figure* asked = found_in(output.query, assumption.key); asked != nullptr && !asked->is_list) {
       assumption.value = asked->value;

@@ -81,12 +81,18 @@ TEST_P(EveryAnswer, ToItsOwnQuestionIsTheSameBytes) {
   EXPECT_EQ(again.table, answer().table);
 }
 
-/// What is assumed of a flag is what the query says, unless there is more than one.
+/// What is assumed of a flag is what the query says, unless there is more than one; and the command takes that flag.
 TEST_P(EveryAnswer, NamesWhatItAssumed) {
   const Document document = Document::parse(answer().json);
+  const Command* command = find_command(GetParam().words.front());
   const Document query = document["query"].flatten();
   for (const Document& assumed : document["assumptions"]) {
     EXPECT_TRUE(assumed["key"].is_string()) << assumed;
+    if (assumed["flag"].is_string() && assumed["flag"].get<std::string>().starts_with("--")) {
+      const std::string flag = parts_between(assumed["flag"].get<std::string>(), ' ').front();
+      const std::string name = parts_between(flag, ',').front();
+      EXPECT_TRUE(find_flag(command->flags, name) != nullptr || find_flag(common_flags(), name) != nullptr) << assumed;
+    }
     if (!assumed["key"].is_string()) continue;
     std::string path = '/' + assumed["key"].get<std::string>();
     std::replace(path.begin(), path.end(), '.', '/');
