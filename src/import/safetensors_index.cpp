@@ -115,13 +115,13 @@ class KeyScanner {
   std::string expected_;
 };
 
-bool has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
+bool mentions(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
 
 bool is_of_tower(std::string_view name) {
   constexpr std::array<std::string_view, 12> kTowers{
       "vision", "visual",   "audio", "multi_modal_projector", "mm_projector", "image_newline", "patch_embed",
       "talker", "code2wav", "sound", "image_projector",       "vit."};
-  return std::any_of(kTowers.begin(), kTowers.end(), [&](std::string_view part) { return has(name, part); });
+  return std::any_of(kTowers.begin(), kTowers.end(), [&](std::string_view part) { return mentions(name, part); });
 }
 
 /// The number behind "layers.": of a layer of the language model, or a module behind them.
@@ -142,7 +142,7 @@ void count_tensor(std::string_view name, std::int64_t layers, SafetensorsIndex& 
     return;
   }
   const std::optional<std::int64_t> layer = layer_number(name);
-  if (has(name, "mtp") || (layer && *layer >= layers)) {
+  if (mentions(name, "mtp") || (layer && *layer >= layers)) {
     ++out.modules;
     if (name.ends_with("embed_tokens.weight")) ++out.module_embeddings;
     if (name.ends_with("head.weight")) ++out.module_heads;

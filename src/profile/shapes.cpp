@@ -121,8 +121,8 @@ struct Operands {
   std::vector<std::string_view> values;
 
   const Dims& at(std::size_t i) const {
-    static const Dims kNone;
-    return i < dims.size() ? dims[i] : kNone;
+    static const Dims kNoDims;
+    return i < dims.size() ? dims[i] : kNoDims;
   }
   double bytes(std::size_t i) const {
     return i < types.size() && types[i] != nullptr && !at(i).empty() ? product(at(i)) * types[i]->bytes : 0;

@@ -152,9 +152,9 @@ std::string_view escape_of(Role role) {
   return "";
 }
 
-class Page {
+class TextPage {
  public:
-  explicit Page(const TextOptions& options) : options_(options) {
+  explicit TextPage(const TextOptions& options) : options_(options) {
     if (options_.width > 0) options_.width = std::max(options_.width, kNarrowest);
   }
 
@@ -213,7 +213,7 @@ class Page {
   std::string text_;
 };
 
-void write_section(Page& page, const Section& section) {
+void write_section(TextPage& page, const Section& section) {
   page.blank();
   if (!section.title.empty()) page.paragraph(section.title, Role::kHeading);
   if (!section.table.rows.empty()) {
@@ -229,7 +229,7 @@ void write_section(Page& page, const Section& section) {
 
 std::string render_table(const Report& given, const TextOptions& options) {
   const Report report = printable_report(given);
-  Page page(options);
+  TextPage page(options);
   if (!report.title.empty()) page.paragraph(report.title, Role::kHeading);
   for (const Line& line : report.summary) page.paragraph(line.text, line.role, 0, kIndent);
   for (const std::string& warning : report.warnings) {

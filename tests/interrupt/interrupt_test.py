@@ -25,8 +25,8 @@ import jsonschema
 BINARY = SOURCE = ""
 # Signals for every command, at moments of its first seconds or, where it ends sooner, of its whole run. The whole
 # promise, 20 over a minute each, takes half an hour: SCALECALC_INTERRUPT_EACH=20 SCALECALC_INTERRUPT_LATEST=60.
-EACH = int(os.environ.get("SCALECALC_INTERRUPT_EACH", "3"))
-LATEST = float(os.environ.get("SCALECALC_INTERRUPT_LATEST", "3"))
+EACH = int(os.environ.get("SCALECALC_INTERRUPT_EACH", "2"))
+LATEST = float(os.environ.get("SCALECALC_INTERRUPT_LATEST", "2"))
 # Half a second is promised of a machine that has a core free; a test machine may have none.
 LIMIT = float(os.environ.get("SCALECALC_INTERRUPT_LIMIT", "1.0"))
 PARTIAL = "partial: interrupted; this is what was found until then"

@@ -352,8 +352,10 @@ TEST_P(SearchProperty, EqualsBruteForce) {
   std::size_t with_plans = 0;
   Compared compared;
   const bool held = rc::check("top 20", [&] {
-    for (std::size_t before = 0; before < GetParam(); ++before) random_problem();
-    const Problem problem = random_problem();
+    // Sixteen chips have ten times the layouts of eight: one run has them.
+    const std::int64_t most_chips = GetParam() == 0 ? 16 : 8;
+    for (std::size_t before = 0; before < GetParam(); ++before) random_problem(most_chips);
+    const Problem problem = random_problem(most_chips);
     const PlanResult found = plan(problem.request);
     const std::vector<Candidate> expected = expected_ranking(problem.request, BruteForce(problem.request).all());
     RC_ASSERT(found.plans.size() == expected.size());
@@ -595,7 +597,7 @@ TEST_P(OnePinProperty, NeverBeatsNoneAndKeepsThePlan) {
   EXPECT_GE(moved.size(), 6U) << "dimensions whose pin changed the answer";
 }
 
-INSTANTIATE_TEST_SUITE_P(Problems, OnePinProperty, testing::Range<std::size_t>(0, test::runs(6)));
+INSTANTIATE_TEST_SUITE_P(Problems, OnePinProperty, testing::Range<std::size_t>(0, test::runs(2)));
 
 TEST(PlannerProperty, AnyNumberOfThreadsGivesTheSameAnswer) {
   EXPECT_TRUE(rc::check("1, 2 and 8 threads", [] {
