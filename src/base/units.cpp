@@ -95,35 +95,45 @@ constexpr std::array kAllKinds = {UnitKind::kCount,          UnitKind::kNumber, 
 
 const KindText& text_of(UnitKind kind) { return kKindTexts.at(static_cast<std::size_t>(kind)); }
 
-/// Spellings of a kind; the compute rates are made of prefixes and names.
-std::vector<std::pair<std::string, Unit>> spellings(UnitKind kind) {
-  std::vector<std::pair<std::string, Unit>> out;
-  const auto take = [&](std::span<const Unit> units) {
-    for (const Unit& unit : units) out.emplace_back(unit.spelling, unit);
-  };
+/// Units of a kind; of compute rates the prefixes, which stand before one of the names.
+std::span<const Unit> units_of(UnitKind kind) {
   switch (kind) {
     case UnitKind::kCount:
-    case UnitKind::kNumber: take(kCountUnits); break;
-    case UnitKind::kBytes: take(kByteUnits); break;
-    case UnitKind::kBytesPerSecond: take(kBandwidthUnits); break;
-    case UnitKind::kSeconds: take(kTimeUnits); break;
-    case UnitKind::kFraction: take(kFractionUnits); break;
-    case UnitKind::kWatts: take(kWattUnits); break;
-    case UnitKind::kUsdPerHour: take(kPriceUnits); break;
-    case UnitKind::kHertz: take(kHertzUnits); break;
-    case UnitKind::kGramsPerKwh: take(kCarbonUnits); break;
-    case UnitKind::kFlopsPerSecond:
-      for (const std::string_view name : kFlopNames) {
-        for (const Unit& prefix : kFlopPrefixes) out.emplace_back(std::string(prefix.spelling).append(name), prefix);
-      }
-      break;
+    case UnitKind::kNumber: return kCountUnits;
+    case UnitKind::kBytes: return kByteUnits;
+    case UnitKind::kBytesPerSecond: return kBandwidthUnits;
+    case UnitKind::kSeconds: return kTimeUnits;
+    case UnitKind::kFraction: return kFractionUnits;
+    case UnitKind::kWatts: return kWattUnits;
+    case UnitKind::kUsdPerHour: return kPriceUnits;
+    case UnitKind::kHertz: return kHertzUnits;
+    case UnitKind::kGramsPerKwh: return kCarbonUnits;
+    case UnitKind::kFlopsPerSecond: return kFlopPrefixes;
+  }
+  return {};
+}
+
+std::span<const std::string_view> names_behind(UnitKind kind) {
+  static constexpr std::array<std::string_view, 1> kNoName = {""};
+  if (kind == UnitKind::kFlopsPerSecond) return kFlopNames;
+  return kNoName;
+}
+
+std::vector<std::string> spellings(UnitKind kind) {
+  std::vector<std::string> out;
+  for (const std::string_view name : names_behind(kind)) {
+    for (const Unit& unit : units_of(kind)) out.push_back(std::string(unit.spelling).append(name));
   }
   return out;
 }
 
 std::optional<Unit> find_unit(UnitKind kind, std::string_view unit) {
-  for (const auto& [spelling, found] : spellings(kind)) {
-    if (spelling == unit) return found;
+  for (const std::string_view name : names_behind(kind)) {
+    if (!unit.ends_with(name)) continue;
+    const std::string_view before = unit.substr(0, unit.size() - name.size());
+    for (const Unit& found : units_of(kind)) {
+      if (found.spelling == before) return found;
+    }
   }
   return std::nullopt;
 }
@@ -242,7 +252,7 @@ std::string nearest_unit(UnitKind kind, std::string_view unit) {
   if (const std::string_view known = range(kind, unit); !known.empty()) return std::string(known);
   std::string best;
   std::pair<std::size_t, std::size_t> best_cost{std::max<std::size_t>(1, unit.size() / 2) + 1, 0};
-  for (const auto& [spelling, ignored] : spellings(kind)) {
+  for (const std::string& spelling : spellings(kind)) {
     const bool unit_cut_short = unit.size() > 1 && spelling.starts_with(unit);
     const std::pair<std::size_t, std::size_t> cost{unit_cut_short ? 0 : edit_distance(unit, spelling),
                                                    letters_missing(unit, spelling)};
