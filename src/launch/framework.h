@@ -24,8 +24,8 @@ enum class RowUse : std::uint8_t { kBoth, kWritten, kRead };
 struct LaunchRow {
   std::string_view key;
   /// A product of terms ("mb*ga*data"); in single quotes a literal ("'full'", "'on'" of a switch, "'true'"); "@name"
-  /// the text of a word, "[@name]" its words as a list; "[a b]" a list, of which reading looks for "~a" alone; empty:
-  /// the key is absent.
+  /// the text of a word, "[@name]" its words as a list; "[a b]" a list; "[~a b]" one that has these among others;
+  /// empty: the key is absent.
   std::string_view value;
   std::string_view says{};    ///< of a literal: "remat=full"; it is written where all of that is so
   std::string_view when{};    ///< what else must be so

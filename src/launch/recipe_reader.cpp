@@ -375,7 +375,9 @@ class RecipeReader {
   void list(const std::string& key, const SourceSpan& where, std::size_t begin, std::size_t end) {
     const std::string_view inside = std::string_view(code_).substr(begin, end - begin);
     if (inside.find("Float8LinearConverter") != kNone) {
-      put(key, {"quantize.linear.float8"}, where, "");
+      std::vector<std::string> converters{"quantize.linear.float8"};
+      if (inside.find("Float8GroupedMMConverter") != kNone) converters.emplace_back("quantize.grouped_mm.float8");
+      put(key, std::move(converters), where, "");
       return float8_recipe(where, begin, end);
     }
     if (inside.find("MXFP8LinearConverter") != kNone) return put(key, {"quantize.linear.mx"}, where, "");

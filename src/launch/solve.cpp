@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
+#include <sstream>
 
 #include "base/text.h"
 #include "launch/reading.h"
@@ -57,8 +59,10 @@ bool is_on(std::string_view value) { return is_any({"true", "yes", "on", "1"}, v
 /// Whether a setting has the value of a row that is a literal or a list.
 bool has_value(const LaunchSetting& setting, std::string_view row_value) {
   if (row_value.starts_with("[~")) {
-    const std::string_view sought = row_value.substr(2, row_value.size() - 3);
-    return std::find(setting.values.begin(), setting.values.end(), sought) != setting.values.end();
+    std::istringstream sought(std::string(row_value.substr(2, row_value.size() - 3)));
+    return std::all_of(std::istream_iterator<std::string>(sought), {}, [&](const std::string& item) {
+      return std::find(setting.values.begin(), setting.values.end(), item) != setting.values.end();
+    });
   }
   if (!row_value.starts_with('\'')) return false;
   const std::string_view literal = row_value.substr(1, row_value.size() - 2);
@@ -127,7 +131,7 @@ class Solver {
     }
   }
 
-  /// Literals that hold whatever else is so; a later row of the table decides over an earlier one.
+  /// Literals that hold whatever else the file says; a later row of the table decides over an earlier one.
   void say_unconditional() {
     for (std::size_t r = 0; r < framework_.rows.size(); ++r) {
       const LaunchRow& row = framework_.rows[r];
@@ -143,7 +147,8 @@ class Solver {
         out_.terms.words[std::string(row.value.substr(1))] = setting->values.front();
         out_.places[std::string(row.value.substr(1))] = setting->where;
         use(row);
-      } else if (row.when.empty() && (has_value(*setting, row.value) || is_product(row.value))) {
+      } else if ((row.when.empty() || holds(row.when, known_) == true) &&
+                 (has_value(*setting, row.value) || is_product(row.value))) {
         say(row, setting);
         if (!is_product(row.value)) use(row);
       }

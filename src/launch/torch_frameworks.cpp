@@ -65,12 +65,33 @@ constexpr std::array kTitanRows{
     LaunchRow{"training.mixed_precision_param", "'bfloat16'", "precision=bf16"},
     LaunchRow{"training.mixed_precision_param", "'float32'", "precision=fp32"},
     LaunchRow{"training.mixed_precision_param", "'bfloat16'", {}, "precision=fp8", {}, kOnlyWritten},
-    LaunchRow{"model.converters", "[quantize.linear.float8]", "precision=fp8", "scaling!blockwise"},
-    LaunchRow{"model.converters", "[quantize.linear.mx]", "precision=fp8", "scaling=blockwise"},
-    LaunchRow{"model.converters", "[~quantize.linear.float8]", "precision=fp8", {}, {}, kOnlyRead},
+    // Experts are no linear layers: a converter of their own casts their grouped matmuls.
+    LaunchRow{"model.converters", "[quantize.linear.float8]", "precision=fp8", "moe=off,scaling!blockwise"},
+    LaunchRow{"model.converters", "[quantize.linear.mx]", "precision=fp8", "moe=off,scaling=blockwise"},
+    LaunchRow{"model.converters", "[quantize.linear.float8 quantize.grouped_mm.float8]", "precision=fp8",
+              "moe=on,scaling!blockwise"},
+    LaunchRow{"model.converters", "[quantize.linear.mx quantize.grouped_mm.mx]", "precision=fp8",
+              "moe=on,scaling=blockwise"},
+    LaunchRow{
+        "quantize.grouped_mm.float8.fqns", "[experts]", {}, "precision=fp8,moe=on,scaling!blockwise", {}, kOnlyWritten},
+    LaunchRow{
+        "quantize.grouped_mm.mx.fqns", "[experts]", {}, "precision=fp8,moe=on,scaling=blockwise", {}, kOnlyWritten},
+    LaunchRow{"model.converters", "[~quantize.linear.float8]", "precision=fp8", "moe=off", {}, kOnlyRead},
+    LaunchRow{"model.converters",
+              "[~quantize.linear.float8 quantize.grouped_mm.float8]",
+              "precision=fp8",
+              "moe=on",
+              {},
+              kOnlyRead},
     LaunchRow{"quantize.linear.float8.recipe_name", "'rowwise'", "scaling=rowwise"},
     LaunchRow{"quantize.linear.float8.recipe_name", "'tensorwise'", "scaling=tensorwise"},
-    LaunchRow{"model.converters", "[~quantize.linear.mx]", "precision=fp8,scaling=blockwise", {}, {}, kOnlyRead},
+    LaunchRow{"model.converters", "[~quantize.linear.mx]", "precision=fp8,scaling=blockwise", "moe=off", {}, kOnlyRead},
+    LaunchRow{"model.converters",
+              "[~quantize.linear.mx quantize.grouped_mm.mx]",
+              "precision=fp8,scaling=blockwise",
+              "moe=on",
+              {},
+              kOnlyRead},
     LaunchRow{"quantize.linear.mx.recipe_name", "'mxfp8_cublas'", {}, "scaling=blockwise", {}, kOnlyRead},
     LaunchRow{"quantize.linear.float8.recipe_name", "", "scaling=tensorwise", "precision=fp8"},
     LaunchRow{"quantize.linear.float8.enable_fsdp_float8_all_gather", "'false'", {}, {}, {}, kOnlyRead},
@@ -104,6 +125,8 @@ constexpr std::array kTitanModels{
     LaunchModelName{"gpt-oss-120b", "gpt_oss/120b"},
 };
 
+constexpr std::string_view kTitanExperts =
+    "pytorch/torchtitan v0.2.2: components/quantization/float8.py, Float8GroupedMMConverter";
 constexpr std::array kTitanLimits{
     LaunchLimit{"zero=0,cp>1", "context ranks shard the weights as data ranks do",
                 "pytorch/torchtitan v0.2.2: distributed/parallel_dims.py, fsdp_enabled"},
@@ -111,6 +134,10 @@ constexpr std::array kTitanLimits{
                 "pytorch/torchtitan v0.2.2: models/*/infra/parallelize.py"},
     LaunchLimit{"scaling=delayed", "scales of 8-bit operands are of the tensor itself",
                 "pytorch/torchtitan v0.2.2: config/job_config.py, Float8Linear.recipe_name", "--fp8-recipe tensorwise"},
+    LaunchLimit{"precision=fp8,moe=on,pp>1", "experts in 8 bits have no pipeline ranks", kTitanExperts, "--fix pp=1"},
+    LaunchLimit{"precision=fp8,moe=on,cp>1", "experts in 8 bits have no context ranks", kTitanExperts, "--fix cp=1"},
+    LaunchLimit{"precision=fp8,moe=on,scaling=tensorwise", "operands of experts are scaled by rows", kTitanExperts,
+                "--fp8-recipe rowwise"},
     LaunchLimit{"scaling=blockwise,architecture!blackwell",
                 "operands scaled by blocks are MXFP8's, which Blackwell has",
                 "pytorch/torchtitan v0.2.2: components/quantization/mx.py", "--fp8-recipe rowwise"},

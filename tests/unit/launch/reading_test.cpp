@@ -370,6 +370,21 @@ TEST(LaunchReading, ConvertersThatAreNotKnownAreNotNeutral) {
             (std::vector<std::string>{"model.converters", "quantize.linear.float8.enable_fsdp_float8_all_gather"}));
 }
 
+// Experts are cast by a converter of their own (pytorch/torchtitan v0.2.2 components/quantization/float8.py); without
+// it they stay in 16 bits, which no precision of a plan says.
+TEST(LaunchReading, ExpertsInEightBitsHaveAConverter) {
+  const auto precision = [](const std::string& converters) {
+    const ImportedLayout read =
+        layout_in("[model]\nconverters = [" + converters + "]\n[parallelism]\ndata_parallel_shard_degree = 8\n",
+                  "train.toml", "qwen3-30b-a3b", 8);
+    return read.reading.terms.word("precision").value_or("open");
+  };
+  EXPECT_EQ(precision(R"("quantize.linear.float8", "quantize.grouped_mm.float8")"), "fp8");
+  EXPECT_EQ(precision(R"("quantize.grouped_mm.mx", "quantize.linear.mx")"), "fp8");
+  EXPECT_EQ(precision(R"("quantize.linear.float8")"), "open");
+  EXPECT_EQ(precision(R"("quantize.grouped_mm.float8")"), "open");
+}
+
 // TRL's own example of adapters: rank 32 on queries and values of a base in 4 bits.
 TEST(LaunchReading, AdaptersOfPeft) {
   const ImportedLayout read = layout_in(R"(#!/bin/bash
