@@ -31,7 +31,7 @@ struct Seen {
 
 std::vector<Seen> seen_figures(const TrafficAnswer& t) {
   const QueueFigures& f = t.figures;
-  const bool steady = t.steady && t.steady->stable;
+  const bool steady = t.steady && t.steady->stable && t.steady->proven;
   const auto closed = [&](double value) { return steady ? std::optional(value) : std::nullopt; };
   const SeedErrors& e = t.errors;
   return {{"ttft_s", "TTFT", f.ttft_s, steady ? t.steady->ttft_s : std::nullopt, e.ttft_s},
@@ -220,6 +220,11 @@ std::string sending_text(const TrafficAsked& asked) {
                      kRoutingNames[static_cast<std::size_t>(*asked.routing)]);
 }
 
+/// Why there are no means in closed form beside the simulation's.
+std::string_view no_closed_form(const TrafficAnswer& t) {
+  return t.steady && t.steady->stable && !t.steady->proven ? "; the times are the simulation's alone" : "";
+}
+
 /// How much of the prompts needed no prefill, and where it lay.
 std::string found_text(const QueueFigures& f) {
   const auto share = [](double of) { return fmt::format("{:.1f} %", 100 * of); };
@@ -272,8 +277,8 @@ void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& 
     output.notes.push_back(fmt::format("the fleet was chosen among the {} layouts{} of the points", t.kinds,
                                        t.pools ? " and splits" : ""));
   }
-  output.notes.push_back(
-      fmt::format("requests: {}, {}; limits hold at the 95th percentile", lengths_of(asked.mix), sending_text(asked)));
+  output.notes.push_back(fmt::format("requests: {}, {}; limits hold at the 95th percentile{}", lengths_of(asked.mix),
+                                     sending_text(asked), no_closed_form(t)));
 }
 
 }  // namespace scalecalc

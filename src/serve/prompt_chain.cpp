@@ -91,6 +91,21 @@ double SteadyEngine::prefill_step(double batch, double prompts, double tokens, d
   return seconds_(load);
 }
 
+double SteadyEngine::step_in_line(double batch, double head, double tokens) const {
+  StepLoad load = mixes() ? decoding(batch) : StepLoad{};
+  const double prompt = computed_;
+  double keys = 0;
+  for (double left = tokens, chunk = std::min(head, tokens), before = prompt - head; left > 1e-6;
+       left -= chunk, chunk = std::min(prompt, left), before = 0) {
+    keys += chunk * (prompts_.front().cached + before + (chunk + 1) / 2);
+    load.prompts += 1;
+    load.largest_chunk = std::max(load.largest_chunk, chunk);
+  }
+  load.prefill_tokens = tokens;
+  load.prefill_context = keys / tokens;
+  return seconds_(load);
+}
+
 double SteadyEngine::full_step(double batch, double prompts) const {
   const double whole = std::max(std::floor(prompts), 1.0);
   const double time = prefill_step(batch, whole, chunk(batch));
@@ -138,7 +153,8 @@ PromptQueue PromptChain::solve() const {
   }
   const Chances share = stationary(to);
   PromptQueue out = figures(share, time);
-  if (batch_ > 0 && decodes_ > 0) out.gap_s = decoding_s(to, time, share, out.gap_s) / decodes_;
+  out.step_s = out.gap_s;
+  if (batch_ > 0 && decodes_ > 0) decoding(to, time, share, out);
   return out;
 }
 
@@ -151,8 +167,11 @@ PromptQueue PromptChain::crowd() const {
     if (std::abs(next - prompts) <= 1e-9 * next) break;
     prompts = next;
   }
-  return {
-      .prompts = prompts + rate_ * step / 2, .in_service = std::min(prompts, at_once_), .gap_s = step, .step_share = 1};
+  return {.prompts = prompts + rate_ * step / 2,
+          .in_service = std::min(prompts, at_once_),
+          .gap_s = step,
+          .step_share = 1,
+          .step_s = step};
 }
 
 double PromptChain::duration(double prompts) const {
@@ -230,22 +249,39 @@ PromptChain::Chances PromptChain::beside_a_new_one(const Chances& share, const s
 
 /// Of all decode steps of a sequence. It begins beside the prompts that came during its own, which are more than there
 /// are at other times.
-double PromptChain::decoding_s(const std::vector<Chances>& to, const std::vector<double>& time, const Chances& share,
-                               double usual_gap) const {
+void PromptChain::decoding(const std::vector<Chances>& to, const std::vector<double>& time, const Chances& share,
+                           PromptQueue& out) const {
   constexpr int kMostSteps = 2000;
+  Chances ends(share.size(), 0.0);  // prompts, on average
+  double come = 0, beside = 0;
+  for (std::size_t n = 1; n < share.size(); ++n) {
+    const Chances left = leaving(static_cast<double>(n));
+    for (std::size_t d = 1; d < left.size(); ++d) {
+      const auto ended = static_cast<double>(d);
+      ends[n] += left[d] * ended;
+      beside += share[n] * left[d] * ended * (ended - 1);
+    }
+    come += share[n] * ends[n];
+  }
+  out.dispersion = 1 + beside / come - come;
   Chances now = beside_a_new_one(share, time);
   double seconds = 0, done = 0;
   for (int i = 0;; ++i) {
-    double apart = 0, taken = 0, steps = 0;
+    double apart = 0, taken = 0, steps = 0, ended = 0;
     for (std::size_t n = 0; n < now.size(); ++n) {
       apart += std::abs(now[n] - share[n]);
       taken += now[n] * time[n];
       steps += now[n] * decode_steps(n);
+      ended += now[n] * ends[n];
     }
-    if (apart < 1e-3 || i == kMostSteps) return seconds + (decodes_ - done) * usual_gap;
-    if (done + steps >= decodes_) return seconds + taken * (decodes_ - done) / steps;
+    const bool last = done + steps >= decodes_;
+    if (apart < 1e-3 || last || i == kMostSteps) {
+      out.gap_s = (seconds + (decodes_ - done) * (last ? taken / steps : out.step_s)) / decodes_;
+      return;
+    }
     seconds += taken;
     done += steps;
+    out.dispersion += 2 * (1 - done / decodes_) * (ended - come);
     Chances next(now.size(), 0.0);
     for (std::size_t n = 0; n < now.size(); ++n) {
       if (now[n] < 1e-12) continue;

@@ -25,6 +25,7 @@ class SteadyEngine {
   double chunk_of_one(double batch) const;
   /// Of a prompt, on average.
   double computed_tokens() const { return computed_; }
+  bool one_length() const { return prompts_.size() == 1; }
   /// Steps that a prompt takes when it does not share any: mean and variance.
   std::pair<double, double> steps_of_one(double batch) const;
   /// Tokens that prompts have in such steps, ascending, each with its share of them.
@@ -32,6 +33,8 @@ class SteadyEngine {
 
   /// A step that computes so many tokens of so many prompts.
   double prefill_step(double batch, double prompts, double tokens, double largest = 0) const;
+  /// One that computes so many tokens of prompts of one length in line, of whose first so many are left.
+  double step_in_line(double batch, double head, double tokens) const;
   /// One with no room for more, of so many prompts on average.
   double full_step(double batch, double prompts) const;
   /// E[X] where prompts wait in line, so that every step with prompts is full.
@@ -57,6 +60,8 @@ struct PromptQueue {
   double in_service = 0;  ///< of them in a step
   double gap_s = 0;       ///< of a sequence's decode steps, the mean
   double step_share = 0;  ///< of time: steps with a prompt
+  double step_s = 0;      ///< of decode steps, the mean of all, whoever is there
+  double dispersion = 1;  ///< of the prompts that end during so many decode steps as a sequence has: variance over mean
 };
 
 /// The number of prompts from step to step, a Markov chain: those of a step whose last chunk it was leave, and all that
@@ -78,8 +83,8 @@ class PromptChain {
   static void add_arrivals(double mean, double weight, std::size_t from, Chances& to);
   double decode_steps(std::size_t prompts) const;
   Chances beside_a_new_one(const Chances& share, const std::vector<double>& time) const;
-  double decoding_s(const std::vector<Chances>& to, const std::vector<double>& time, const Chances& share,
-                    double usual_gap) const;
+  void decoding(const std::vector<Chances>& to, const std::vector<double>& time, const Chances& share,
+                PromptQueue& out) const;
   PromptQueue figures(const Chances& share, const std::vector<double>& time) const;
 
   const SteadyEngine& engine_;

@@ -156,6 +156,9 @@ struct SteadyState {
   double utilisation = 0;    ///< rate / largest_rate
   /// Nothing of what follows has a steady state if the queue grows.
   bool stable = false;
+  /// The means are those of a simulation, within 3 % below 0.8 of the largest rate (docs/model.md [LINE]): prompts are
+  /// of one length and none passes another. Other figures are only near.
+  bool proven = false;
   double batch = 0;          ///< sequences decoding, over time
   double step_s = 0;         ///< a decode step of so many, without a prompt
   double gap_s = 0;          ///< mean time between a sequence's tokens: TPOT

@@ -249,15 +249,17 @@ R reached_by_prompt(const CacheTerm<R>& t, const R& cached, const R& tokens) {
 }
 
 /// [SERVE-SPARSE] FLOPs of the new tokens of a prompt. Those that attend to what an indexer picks do so in the latent's
-/// form, as decoding does, once there is a choice; before, every token attends to all, in the expanded form.
+/// form, as decoding does, once there is a choice; before, every token attends to all, in the expanded form, unless
+/// these are so few that what is cached before them is not worth expanding.
 template <class R>
 FlopsOf<R> prompt_attention(const CacheTerm<R>& t, const R& cached, const R& tokens) {
   const R all = reached_by_prompt(t, cached, tokens);
   const FlopsOf<R> expanded = t.cached_flops * cached;
-  if (!t.latent_beyond || value_of(cached + tokens) <= value_of(t.span)) return t.prefill_flops * all + expanded;
+  if (!t.latent_beyond) return t.prefill_flops * all + expanded;
   if (value_of(cached) >= value_of(t.span)) return t.decode_flops * all;
-  const R dense = reached_by_prompt(t, cached, t.span - cached);
-  return t.prefill_flops * dense + t.decode_flops * (all - dense) + expanded;
+  const R dense = value_of(cached + tokens) > value_of(t.span) ? reached_by_prompt(t, cached, t.span - cached) : all;
+  const FlopsOf<R> without_choice = min(t.prefill_flops * dense + expanded, t.decode_flops * dense);
+  return without_choice + t.decode_flops * (all - dense);
 }
 
 template <class R, class Visit>

@@ -1,10 +1,11 @@
 // Continuous batching in its steady state, in closed form.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
-#include "serve/prompt_chain.h"
+#include "serve/prompt_line.h"
 #include "serve/queueing.h"
 
 namespace scalecalc {
@@ -24,38 +25,33 @@ double sequences_with_memory(const QueueRules& rules, const RequestMix& mix) {
   return std::max(std::min(slots, std::floor(rules.kv_tokens / held)), 1.0);
 }
 
-/// Sequences that decode, as in a queue whose server is shared: each is served at 1 / gap(N) while there are N. Its
-/// distribution needs no more of the generations than their mean (Kelly, Reversibility and Stochastic Networks, 1979,
-/// section 3.3): p(N) ~ prod over j up to N of L (G - 1) gap(j) / j, Poisson's where the gap does not depend on N.
-///
-/// That is of arrivals that come at random in time. In steps, which all sequences pass together, they come the denser
-/// the longer steps are, and steps with prompts are long: over a generation their number is that of a family of which
-/// everyone has as many children as come during its own prompt, with a variance of 1 / (1 - L X)^2 of the mean (Borel
-/// and Tanner). So the distribution is the negative binomial's of that variance, in the place of Poisson's.
+/// Sequences that decode, from step to step: those whose prompts ended during the last G - 1 decode steps. While their
+/// number is N, L step(N) requests come in a step. So that as many leave as come, p(N) of steps follows from
+///   N p(N) = (L (G - 1) step(N - 1) + (D - 1) (N - 1)) / D p(N - 1),
+/// which is Poisson's distribution where all steps are alike and prompts end at random, and the negative binomial's of
+/// variance over mean D, as the chain of prompts has it, where they end in bursts. A sequence sees N as often as there
+/// are N of them, and its own gap(N), which is longer than a step: it begins beside the prompts that came during its
+/// own.
 class DecodeQueue {
  public:
   DecodeQueue(const SteadyEngine& engine, double rate, double steps, double most)
       : engine_(engine), rate_(rate), steps_(steps), most_(std::max(std::floor(most), 1.0)) {
     if (steps <= 0) {
-      add(1, 0);
-      return;
-    }
-    walk();
-    if (full) return;
-    const double spread = dispersion(std::max(std::round(batch), 1.0)) - 1;
-    if (spread < 1e-3) return;
-    shape_ = batch / spread;
-    // Tokens leave at the rate at which they come: what a spread loses where the gap rises, a larger mean gives.
-    double low = 0.5, high = 2;
-    for (int i = 0; i < 40 && high - low > 1e-6; ++i) {
-      scale_ = (low + high) / 2;
+      counts_.push_back({0, 1, 1});
+    } else {
       walk();
-      (full || made_ > rate_ * steps_ ? high : low) = scale_;
+      double gaps = 0, sequences = 0;
+      for (const Count& c : counts_) {
+        gaps += c.share * c.n * at(c.n).gap_s;
+        sequences += c.share * c.n;
+      }
+      gap_s = gaps / sequences;
     }
+    see_prompts(over_time(rate * steps * gap_s));
   }
 
-  double batch = 0;       ///< E[N], of those that there is room for
-  double waiting = 0;     ///< of the others
+  double gap_s = 0;       ///< of a sequence, the mean
+  double waiting = 0;     ///< sequences that there is no room for
   double prompts = 0;     ///< without a first token
   double in_service = 0;  ///< of these in a step
   double step_share = 0;  ///< of time: with prompts
@@ -64,10 +60,11 @@ class DecodeQueue {
  private:
   /// Between the points that are looked at, which lie closer where there are few.
   PromptQueue at(double n) {
+    constexpr double kApart = 1.1;
     while (points_.empty() || points_.back().first < n) {
       const double last = points_.empty() ? -1 : points_.back().first;
-      const double next = points_.empty() ? first_ : std::min(std::max(last + 1, std::floor(last * 1.06)), most_);
-      points_.emplace_back(next, PromptChain(engine_, next, rate_, steps_).solve());
+      const double next = points_.empty() ? first_ : std::min(std::max(last + 1, std::floor(last * kApart)), most_);
+      points_.emplace_back(next, prompt_queue(engine_, next, rate_, steps_));
     }
     const auto above = std::lower_bound(points_.begin(), points_.end(), n,
                                         [](const auto& point, double to) { return point.first < to; });
@@ -78,11 +75,10 @@ class DecodeQueue {
   static PromptQueue between(const std::pair<double, PromptQueue>& a, const std::pair<double, PromptQueue>& b,
                              double n) {
     const double part = (n - a.first) / (b.first - a.first);
-    const auto of = [&](double PromptQueue::*x) { return a.second.*x + part * (b.second.*x - a.second.*x); };
     PromptQueue out;
-    for (double PromptQueue::*x :
-         {&PromptQueue::prompts, &PromptQueue::in_service, &PromptQueue::gap_s, &PromptQueue::step_share}) {
-      out.*x = of(x);
+    for (double PromptQueue::*x : {&PromptQueue::prompts, &PromptQueue::in_service, &PromptQueue::gap_s,
+                                   &PromptQueue::step_share, &PromptQueue::step_s, &PromptQueue::dispersion}) {
+      out.*x = a.second.*x + part * (b.second.*x - a.second.*x);
     }
     return out;
   }
@@ -97,84 +93,95 @@ class DecodeQueue {
     return std::max(std::floor(low - 12 * std::sqrt(low)), 0.0);
   }
 
-  /// Variance over the mean of the sequences that join during a generation.
-  double dispersion(double n) const {
-    constexpr double kMore = 1.05;
-    const PromptQueue now = PromptChain(engine_, n, rate_, 0).solve();
-    const PromptQueue more = PromptChain(engine_, n, kMore * rate_, 0).solve();
-    const double stretch = 1 + std::log(more.gap_s / now.gap_s) / std::log(kMore);  // 1 / (1 - L X)
-    // A generation that is not longer than what belongs together sees a part of it.
-    const double together = engine_.steps_of_one(n).first * stretch * stretch / steps_;
-    const double seen = 1 - together * -std::expm1(-1 / together);
-    return 1 + (stretch * stretch - 1) * seen / 2;
+  struct Count {
+    double n;
+    double share;    ///< of steps, in proportion
+    double seconds;  ///< of such a step
+  };
+
+  /// Shares of time. Prompts are there when steps are long, and sequences then stay: of the distributions that differ
+  /// by a power of N's base alone the one whose mean is that of Little's law.
+  std::vector<double> over_time(double mean) const {
+    std::vector<double> out(counts_.size());
+    double low = -1, high = 1;
+    for (int i = 0; i < 50; ++i) {
+      const double tilt = (low + high) / 2;
+      double largest = -std::numeric_limits<double>::infinity();
+      for (std::size_t k = 0; k < out.size(); ++k) {
+        out[k] = std::log(counts_[k].share * counts_[k].seconds) + tilt * counts_[k].n;
+        largest = std::max(largest, out[k]);
+      }
+      double all = 0, sum = 0;
+      for (std::size_t k = 0; k < out.size(); ++k) {
+        out[k] = std::exp(out[k] - largest);
+        all += out[k];
+        sum += out[k] * counts_[k].n;
+      }
+      for (double& x : out) x /= all;
+      (sum < mean * all ? low : high) = tilt;
+    }
+    return out;
   }
 
-  void add(double weight, double n) {
-    const PromptQueue queue = at(n);
-    sum_ += weight;
-    batch += weight * n;
-    if (n > 0) made_ += weight * n / queue.gap_s;
-    prompts += weight * queue.prompts;
-    in_service += weight * queue.in_service;
-    step_share += weight * queue.step_share;
+  void see_prompts(const std::vector<double>& shares) {
+    for (std::size_t k = 0; k < counts_.size(); ++k) {
+      const PromptQueue queue = at(counts_[k].n);
+      prompts += shares[k] * queue.prompts;
+      in_service += shares[k] * queue.in_service;
+      step_share += shares[k] * queue.step_share;
+    }
   }
 
-  void scale(double by) {
-    for (double* x : {&sum_, &batch, &waiting, &prompts, &in_service, &step_share, &made_}) *x *= by;
-  }
+  /// Of a decode step. With nobody there is none, but as soon as a prompt has ended; so it takes until then.
+  double step(double n) { return n > 0 ? at(n).step_s : 1 / (rate_ * steps_); }
 
   /// p(n) / p(n - 1).
-  double ratio(double n, double gap) const {
-    const double mean = scale_ * rate_ * steps_ * gap;
-    return mean / n * (shape_ > 0 ? (shape_ + n - 1) / (shape_ + mean) : 1);
+  double ratio(double n) {
+    const double come = rate_ * steps_ * step(n - 1);
+    const double spread = std::max(at(std::max(n - 1, 1.0)).dispersion, 1.0) - 1;
+    return (come + spread * (n - 1)) / ((1 + spread) * n);
   }
 
   void walk() {
-    if (points_.empty()) first_ = least();
-    scale(0);
-    full = false;
-    double weight = 1, largest = 1, n = first_;
-    add(weight, n);
-    double factor = 0;
+    first_ = least();
+    double largest = 0, log_share = 0, n = first_;
+    std::vector<double> logs{0};
+    counts_.push_back({n, 0, step(n)});
     while (n < most_) {
       n += 1;
-      factor = ratio(n, at(n).gap_s);
-      weight *= factor;
-      add(weight, n);
-      if (weight > 1e100) {
-        scale(1 / weight);
-        weight = 1;
-        largest = 0;
-      }
-      largest = std::max(largest, weight);
-      if (weight < 1e-12 * largest && factor < 1) break;
+      const double factor = ratio(n);
+      log_share += std::log(factor);
+      logs.push_back(log_share);
+      counts_.push_back({n, 0, step(n)});
+      largest = std::max(largest, log_share);
+      if (log_share < largest - 16 && factor < 1) break;
     }
-    if (n >= most_) {
-      // The others wait for a place; one more of them is as likely by the same factor every time.
-      full = factor >= 1;
-      if (!full) {
-        const double tail = weight * factor / (1 - factor);
-        add(tail, most_);
-        waiting += tail / (1 - factor);
-      }
-    }
-    scale(1 / sum_);
+    for (std::size_t k = 0; k < logs.size(); ++k) counts_[k].share = std::exp(logs[k] - largest);
+    if (n < most_) return;
+    // The others wait for a place; one more of them is as likely by the same factor every time.
+    Count& last = counts_.back();
+    const double factor = rate_ * steps_ * last.seconds / most_;
+    full = factor >= 1;
+    if (full) return;
+    const double here = last.share * last.seconds;
+    last.share /= 1 - factor;
+    double seconds = 0;
+    for (const Count& c : counts_) seconds += c.share * c.seconds;
+    waiting = here * factor / (1 - factor) / (1 - factor) / seconds;
   }
 
   const SteadyEngine& engine_;
   double rate_, steps_, most_;
   double first_ = 0;
   std::vector<std::pair<double, PromptQueue>> points_;
-  double shape_ = 0, scale_ = 1;
-  double sum_ = 0;
-  double made_ = 0;  ///< tokens a second
+  std::vector<Count> counts_;
 };
 
 /// Of a server that is always as full as it gets: a prompt comes for each sequence that ends, by chance and not in
 /// line, so that steps with prompts are not full. No more than `packed`, where they are.
 double carried_rate(const SteadyEngine& engine, double batch, double steps, double packed) {
   if (steps <= 0 || batch <= 0) return packed;
-  const auto leaving = [&](double rate) { return batch / (steps * PromptChain(engine, batch, rate, 0).solve().gap_s); };
+  const auto leaving = [&](double rate) { return batch / (steps * prompt_queue(engine, batch, rate, 0).gap_s); };
   if (leaving(packed) >= packed) return packed;
   double low = 0, high = packed;
   for (int i = 0; i < 12; ++i) {
@@ -215,11 +222,12 @@ SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, co
   out.utilisation = rate / out.largest_rate;
   out.stable = rate < out.largest_rate;
   if (!out.stable) return out;
+  out.proven = PromptLine::proven(engine) && mix.generate.is_fixed() && rules.prompt_wait_steps == 0;
   const DecodeQueue queue(engine, rate, steps, sequences_with_memory(rules, mix));
-  out.batch = queue.batch;
   if (steps > 0) {
+    out.gap_s = queue.gap_s;
+    out.batch = rate * steps * out.gap_s;
     out.step_s = engine.decode_step(std::max(out.batch, 1.0));
-    out.gap_s = out.batch / (rate * steps);
   }
   out.prefill_share = queue.step_share;
   out.prefill_s = queue.in_service / rate;

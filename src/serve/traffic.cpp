@@ -298,6 +298,9 @@ class TrafficSizing {
       if (asked_.mix.blocks) rules.prefix_hit = figures.found_share();
       out.steady =
           steady_state(kind.server.seconds, rules, asked_.mix, asked_.rate / static_cast<double>(out.layout.dp));
+      // Of a replica that sees random arrivals of its share of the rate.
+      const bool alone = demand_.routing == RequestRouting::kRandom || out.layout.dp == 1;
+      out.steady->proven = out.steady->proven && alone && !asked_.mix.has_arrivals && !asked_.mix.blocks;
       add_front_end(*out.steady, kind.server.front_end);
     }
     out.carries = (!out.steady || out.steady->stable) && met;

@@ -159,7 +159,8 @@ double replica_batch(const ServedRow& served, const ServeBasis<double>& basis, c
   if (row.batch) return *row.batch / replicas;
   if (row.saturated) {
     const double most = ServeMemory(basis, served.layout).max_batch(load.prompt + load.generate);
-    return std::max(1.0, most);
+    const double sent = row.load.requests ? to_double(*row.load.requests) / replicas : most;
+    return std::max(1.0, std::min(most, sent));
   }
   // Prompts of one pass.
   const double tokens = row.tokens_per_chip ? *row.tokens_per_chip * to_double(served.layout.replica_chips())
@@ -178,6 +179,20 @@ void require_memory(const ServedRow& served) {
                                  bytes_text(memory.capacity())));
 }
 
+/// Seconds per token of one slot of a saturated engine. Requests that are all sent at the start fill its slots over and
+/// over, and the last ones leave some of them empty.
+double saturated_token_s(const ServedRow& served, const ServingCost<double>& cost, const ServeLoad& load, double batch,
+                         double occupancy) {
+  const auto request_s = [&](double sequences) {
+    return cost.steady(std::max(1.0, sequences * occupancy), load).request.value() / occupancy;
+  };
+  if (!served.row.load.requests) return request_s(batch) / load.generate;
+  const double sent = std::max(to_double(*served.row.load.requests) / to_double(served.layout.dp), batch);
+  const double times = std::floor(sent / batch), rest = sent - times * batch;
+  const double seconds = times * request_s(batch) + (rest > 0 ? request_s(rest) : 0);
+  return seconds / (sent / batch) / load.generate;
+}
+
 struct Raw {
   double figure = 0;       ///< s of a replica
   double first_token = 0;  ///< s
@@ -193,7 +208,7 @@ Raw seconds_of(const ServedRow& served, const ServingCost<double>& cost, const S
         const double prompts = cost.prefill(load.prompt, 0, batch).total().value();
         return {prompts + (load.generate - 1) * cost.decode_step(batch, load.context).total().value(), prompts};
       }
-      return {cost.steady(std::max(1.0, batch * occupancy), load).request.value() / load.generate / occupancy, 0};
+      return {saturated_token_s(served, cost, load, batch, occupancy), 0};
     case ServePhase::kOnline: break;
   }
   const SteadyTimes<double> times = cost.steady(batch, load);

@@ -3,9 +3,11 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "serve/serving_cost.h"
 #include "serve/traffic.h"
@@ -13,6 +15,16 @@
 
 namespace scalecalc {
 namespace {
+
+/// Of a sample of independent means: theirs, and its standard error.
+template <std::size_t N>
+std::pair<double, double> mean_and_error(const std::array<double, N>& of) {
+  double sum = 0, square = 0;
+  for (const double x : of) sum += x;
+  const double mean = sum / N;
+  for (const double x : of) square += (x - mean) * (x - mean);
+  return {mean, std::sqrt(square / (N - 1) / N)};
+}
 
 struct RandomReplica {
   ModelSpec model;
@@ -54,8 +66,9 @@ struct RandomReplica {
                             {.mix = mix, .chunk = system.chunk_tokens});
   }
 
-  /// Both at this share of the largest rate; means of the simulation without its start and its end.
-  void compare(double share, double within) const {
+  /// Both at this share of the largest rate; means of the simulation without its start and its end. Three in a hundred
+  /// is what is promised where the closed form is told, on top of the sample's own error; elsewhere it is near.
+  bool is_close(double share) const {
     const double largest = steady_state(server->seconds, server->rules, mix, 1e-9).largest_rate;
     const SteadyState closed = steady_state(server->seconds, server->rules, mix, share * largest);
     RC_ASSERT(closed.ttft_s.has_value());
@@ -63,38 +76,46 @@ struct RandomReplica {
     const double in_system = closed.rate * closed.latency_s;
     const auto count = static_cast<std::int64_t>(std::clamp(300 * in_system, 20'000.0, 300'000.0));
     const QueueResult all = simulate_queue(poisson_requests(mix, share * largest, count, 11), *server);
-    double ttft = 0, latency = 0, requests = 0;
-    for (std::size_t i = all.requests.size() / 5; i < all.requests.size() * 19 / 20; ++i) {
-      ttft += all.requests[i].ttft_s();
-      latency += all.requests[i].latency_s();
-      requests += 1;
+    constexpr std::size_t kParts = 20;  // whose means are all but independent
+    const std::size_t first = all.requests.size() / 5;
+    const std::size_t size = (all.requests.size() * 19 / 20 - first) / kParts;
+    std::array<double, kParts> ttfts{}, latencies{};
+    for (std::size_t i = first; i < first + size * kParts; ++i) {
+      ttfts[(i - first) / size] += all.requests[i].ttft_s() / static_cast<double>(size);
+      latencies[(i - first) / size] += all.requests[i].latency_s() / static_cast<double>(size);
     }
+    const auto [ttft, ttft_error] = mean_and_error(ttfts);
+    const auto [latency, latency_error] = mean_and_error(latencies);
+    const double within = closed.proven ? 0.03 : 0.15;
     RC_LOG() << describe(layout) << ", chunk " << system.chunk_tokens << ", prompt " << mix.prompt.mean()
              << ", generate " << mix.generate.mean() << ", " << model.name << " of " << model.layers() << " layers at "
-             << share << ": TTFT " << *closed.ttft_s / (ttft / requests) << ", request "
-             << closed.latency_s / (latency / requests) << " of the simulation's\n";
-    RC_ASSERT(std::abs(*closed.ttft_s / (ttft / requests) - 1) < within);
-    RC_ASSERT(std::abs(closed.latency_s / (latency / requests) - 1) < within);
+             << share << ": TTFT " << *closed.ttft_s / ttft << " +- " << ttft_error / ttft << ", request "
+             << closed.latency_s / latency << " +- " << latency_error / latency << " of the simulation's\n";
     // Little's law, of all that is told.
     RC_ASSERT(std::abs((closed.rate * *closed.ttft_s + closed.batch) / in_system - 1) < 1e-9);
+    return std::abs(*closed.ttft_s - ttft) < within * ttft + 2 * ttft_error &&
+           std::abs(closed.latency_s - latency) < within * latency + 2 * latency_error;
   }
 };
 
-/// Simulations take their time, so that there are few of them: as many as SCALECALC_RATE_CASES says, or eight.
-void ask(double within, double least_chunks, double most_chunks) {
+/// Simulations take their time, so that there are few of them: as many as SCALECALC_RATE_CASES says, or four.
+void ask(double least_chunks, double most_chunks) {
   const char* asked = std::getenv("SCALECALC_RATE_CASES");
-  int left = asked != nullptr ? std::atoi(asked) : 8;
+  int left = asked != nullptr ? std::atoi(asked) : 4;
   EXPECT_TRUE(rc::check([&] {
     if (left <= 0) return;
     const double part = *rc::gen::inRange(0, 100) / 100.0;
     const RandomReplica r(least_chunks + part * (most_chunks - least_chunks));
     --left;
-    r.compare(*rc::gen::element(0.1, 0.3, 0.5, 0.65), within);
+    const bool close = r.is_close(*rc::gen::element(0.1, 0.3, 0.5, 0.65, 0.8));
+    if (!close) left = 20;  // for smaller cases
+    RC_ASSERT(close);
   }));
 }
 
-TEST(ServeRate, ClosedFormIsTheSimulationsMean) { ask(0.03, 0.02, 0.25); }
-TEST(ServeRate, ClosedFormOfPromptsInChunksIsNear) { ask(0.25, 2, 6); }
+TEST(ServeRate, ClosedFormIsTheSimulationsMean) { ask(0.02, 0.25); }
+TEST(ServeRate, ClosedFormOfPromptsThatFillAStep) { ask(0.25, 1); }
+TEST(ServeRate, ClosedFormOfPromptsInChunks) { ask(1, 6); }
 
 }  // namespace
 }  // namespace scalecalc

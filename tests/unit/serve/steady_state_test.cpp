@@ -72,11 +72,58 @@ TEST(SteadyState, MatchesTheSimulationBelowSaturation) {
       SCOPED_TRACE(testing::Message() << static_cast<int>(batching) << " at " << utilisation);
       expect_close(sample.tpot_s->mean, closed.gap_s, 0.03, "TPOT");
       expect_close(sample.mean_decoding, closed.batch, 0.03, "batch");
-      expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.05, "TTFT");
+      expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.03, "TTFT");
       expect_close(sample.latency_s.mean, closed.latency_s, 0.03, "latency");
       EXPECT_TRUE(sample.stable);
+      EXPECT_TRUE(closed.proven);
     }
   }
+}
+
+TEST(SteadyState, PromptsOfSeveralStepsWaitInLine) {
+  // Long prompts and short answers: neither changes slowly beside the other.
+  QueueRules rules = roomy_rules();
+  rules.token_budget = rules.prompt_chunk = 2048;
+  const StepSeconds seconds = LinearEngine{};
+  for (const std::int64_t prompt : {5000, 12'288}) {
+    for (const double utilisation : {0.5, 0.8}) {
+      const RequestMix mix = fixed_mix(prompt, 100);
+      const double rate = utilisation * steady_state(seconds, rules, mix, 1e-9).largest_rate;
+      const SteadyState closed = steady_state(seconds, rules, mix, rate);
+      const QueueFigures sample = simulated(seconds, rules, mix, rate, 100'000);
+      SCOPED_TRACE(testing::Message() << prompt << " at " << utilisation);
+      expect_close(sample.tpot_s->mean, closed.gap_s, 0.03, "TPOT");
+      expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.03, "TTFT");
+      expect_close(sample.latency_s.mean, closed.latency_s, 0.03, "latency");
+      EXPECT_TRUE(closed.proven);
+    }
+  }
+}
+
+TEST(SteadyState, ALineOfEqualServicesAloneIsAnMD1Queue) {
+  // Four steps to a prompt and one token each; half a step passes before the next one looks, but an idle server at
+  // once.
+  QueueRules rules = roomy_rules();
+  rules.token_budget = rules.prompt_chunk = 1000;
+  const StepSeconds seconds = [](const StepLoad& load) { return 1e-3 * load.prefill_tokens / 1000; };
+  const double rate = 0.6 / 4e-3;
+  const SteadyState closed = steady_state(seconds, rules, fixed_mix(4000, 1), rate);
+  expect_close(*closed.ttft_s, 4e-3 + rate * 4e-3 * 4e-3 / (2 * (1 - 0.6)), 1e-3, "TTFT of M/D/1");
+}
+
+TEST(SteadyState, SaysWhereItIsOnlyNear) {
+  QueueRules rules = roomy_rules();
+  const auto proven = [&](const RequestMix& mix) { return steady_state(LinearEngine{}, rules, mix, 0.1).proven; };
+  EXPECT_TRUE(proven(fixed_mix(20'000, 100)));
+  EXPECT_FALSE(proven({.prompt = Lengths({{500, 4000, 1}}), .generate = Lengths::fixed(100)}));
+  EXPECT_FALSE(proven({.prompt = Lengths::fixed(500), .generate = Lengths({{50, 150, 1}})}));
+  rules.token_budget = 4 * rules.prompt_chunk;  // four ranks
+  EXPECT_TRUE(proven(fixed_mix(2000, 100)));
+  EXPECT_FALSE(proven(fixed_mix(8000, 100)));
+  EXPECT_FALSE(proven(fixed_mix(20'000, 100)));  // a later one passes who has more steps left
+  rules.token_budget = rules.prompt_chunk;
+  rules.prompt_wait_steps = 10;
+  EXPECT_FALSE(proven(fixed_mix(500, 100)));
 }
 
 TEST(SteadyState, PromptsThatShareAStepDoNotWaitForEachOther) {
