@@ -48,7 +48,7 @@ class LayerWeights {
       heads({m_.heads, m_.kv_heads, m_.head_dim, m_.v_head_dim.value > 0 ? m_.v_head_dim : m_.head_dim});
     }
     if (layer.mixer == "full+mamba2") mamba2();
-    if (layer.mixer == "full+cross") heads({m_.heads, m_.kv_heads, m_.head_dim, m_.head_dim});
+    if (layer.mixer == "full+cross" || layer.mixer == "sliding+cross") cross();
     if (m_.per_layer) {
       add(WeightPart::kMlp, "per_layer_input_gate", product({d_, m_.per_layer->width.value}));
       add(WeightPart::kMlp, "per_layer_projection", product({d_, m_.per_layer->width.value}));
@@ -78,6 +78,17 @@ class LayerWeights {
     attention("v_proj", {input, shape.kv_heads.value, shape.v_head_dim.value});
     const std::int64_t output = shape.heads.value * shape.v_head_dim.value;
     attention("o_proj", {output, d_});
+    if (m_.head_gate) attention("g_proj", {d_, shape.heads.value});
+  }
+
+  /// To an encoder's output, which has the encoder's width.
+  void cross() {
+    const std::int64_t width = m_.heads.value * m_.head_dim.value, keys = m_.kv_heads.value * m_.head_dim.value;
+    const std::int64_t source = m_.towers.empty() ? d_ : m_.towers.front().d_model.value;
+    attention("q_proj", {d_, width});
+    attention("k_proj", {source, keys});
+    attention("v_proj", {source, keys});
+    attention("o_proj", {width, d_});
   }
 
   /// Compressors and the indexer's weights of heads are not quantized by those who publish such models.
@@ -109,6 +120,8 @@ class LayerWeights {
     attention("kv_a_proj_with_mqa", {d_, a.kv_lora_rank.value + a.qk_rope_head_dim.value});
     attention("kv_b_proj", {a.kv_lora_rank.value, heads, a.qk_nope_head_dim.value + a.v_head_dim.value});
     attention("o_proj", {heads * a.v_head_dim.value, d_});
+    if (m_.output_gate) attention("g_proj", {d_, heads, a.v_head_dim.value});
+    if (m_.head_gate) attention("g_proj", {d_, heads});
     if (!m_.indexer || reuse) return;
     const HfIndexer& i = *m_.indexer;
     attention("indexer", {i.heads.value, i.head_dim.value, std::max<std::int64_t>(a.q_lora_rank.value, 1)});
@@ -128,8 +141,9 @@ class LayerWeights {
     const HfKda& k = *m_.kda;
     const std::int64_t width = k.heads.value * k.head_dim.value;
     attention("qkv_proj", {d_, 3, width});
-    attention("f_a_proj", {d_, k.head_dim.value});
-    attention("f_b_proj", {k.head_dim.value, width});
+    if (k.full_rank_decay) attention("f_proj", {d_, width});
+    if (!k.full_rank_decay) attention("f_a_proj", {d_, k.head_dim.value});
+    if (!k.full_rank_decay) attention("f_b_proj", {k.head_dim.value, width});
     attention("b_proj", {d_, k.heads.value});
     if (k.full_rank_gate) attention("g_proj", {d_, width});
     if (!k.full_rank_gate) attention("g_proj", {k.head_dim.value, width + d_});
