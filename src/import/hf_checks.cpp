@@ -305,7 +305,7 @@ constexpr std::array<std::string_view, 192> kHarmless{"_attn_implementation",
 /// More of them, of families that came later.
 constexpr std::array<std::string_view, 100> kMoreHarmless{"activation_situ_beta",
                                                           "audio_soft_tokens_per_image",
-                                                          "dropout_rate",
+                                                          "capacity_factor",
                                                           "output_past",
                                                           "scalable_attention",
                                                           "apply_spec_augment",

@@ -115,6 +115,8 @@ void read_stablelm(HfReading& r) {
   r.model.qkv_bias = r.keys.flag({"use_qkv_bias"}, false);
   r.model.parallel_block = r.keys.flag({"use_parallel_residual"}, false);
   layernorm(r, r.model.parallel_block ? 1 : 2, true);
+  // A norm without bias for each head, so as many weights as the projections are wide.
+  if (r.keys.flag({"qk_layernorm"}, false)) r.model.qk_norm = "full";
 }
 
 void read_starcoder2(HfReading& r) {
@@ -170,7 +172,7 @@ void read_ernie4_5(HfReading& r) {
 
 void read_hunyuan_dense(HfReading& r) {
   read_shape(r, {.max_seq = 2048});
-  refuse_cross_layer(r);
+  share_across_layers(r);
   read_attention_bias(r, false);
   r.model.mlp_bias = r.keys.flag({"mlp_bias"}, false);
   if (r.keys.flag({"use_qk_norm"}, true)) r.model.qk_norm = "head_dim";

@@ -43,9 +43,9 @@ class LayerWeights {
     } else if (layer.mixer == "mamba2") {
       mamba2();
     } else if (layer.mixer == "sliding" && m_.local) {
-      heads(*m_.local);
+      heads(*m_.local, layer.reuse);
     } else if (layer.mixer != "none") {
-      heads({m_.heads, m_.kv_heads, m_.head_dim, m_.v_head_dim.value > 0 ? m_.v_head_dim : m_.head_dim});
+      heads({m_.heads, m_.kv_heads, m_.head_dim, m_.v_head_dim.value > 0 ? m_.v_head_dim : m_.head_dim}, layer.reuse);
     }
     if (layer.mixer == "full+mamba2") mamba2();
     if (layer.mixer == "full+cross" || layer.mixer == "sliding+cross") cross();
@@ -69,13 +69,16 @@ class LayerWeights {
     add(WeightPart::kAttention, name, product(factors), static_cast<double>(inputs > 0 ? inputs : *factors.begin()));
   }
 
-  void heads(const HfLocal& shape) {
+  /// Layers that reuse keys and values have no projections of them, unless they are stored all the same.
+  void heads(const HfLocal& shape, bool reuse) {
     const std::int64_t q = shape.heads.value * shape.head_dim.value;
     const std::int64_t input = m_.draft ? 2 * d_ : d_;
     if (m_.draft) attention("fc", {m_.draft->target_layers.value, m_.draft->target_d_model.value, d_});
     attention("q_proj", {input, q, m_.output_gate ? 2 : 1});
-    attention("k_proj", {input, shape.kv_heads.value, shape.head_dim.value});
-    attention("v_proj", {input, shape.kv_heads.value, shape.v_head_dim.value});
+    if (!reuse || m_.indexer || m_.reuse_stored) {
+      attention("k_proj", {input, shape.kv_heads.value, shape.head_dim.value});
+      attention("v_proj", {input, shape.kv_heads.value, shape.v_head_dim.value});
+    }
     const std::int64_t output = shape.heads.value * shape.v_head_dim.value;
     attention("o_proj", {output, d_});
     if (m_.head_gate) attention("g_proj", {d_, shape.heads.value});
