@@ -48,6 +48,7 @@ struct HfMoe {
   Size zero_experts, branch_norms;
   bool latent_norm = false;
   bool router_scale = false;
+  bool beside_mlp = false;  ///< in modules beside the MLP, which is the shared expert here
 };
 
 struct HfGdn {

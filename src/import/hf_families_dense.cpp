@@ -310,7 +310,7 @@ void gemma_experts(HfReading& r) {
   m.moe->shared_experts = {1, m.d_ff.where};
   m.moe->shared_d_ff = m.d_ff;
   m.moe->branch_norms = {3, m.d_ff.where};
-  m.moe->router_scale = true;
+  m.moe->router_scale = m.moe->beside_mlp = true;
   set_moe_layers(r, [](std::int64_t) { return true; });
 }
 

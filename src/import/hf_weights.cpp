@@ -332,7 +332,8 @@ bool ends_in(std::string_view rest, std::initializer_list<std::string_view> name
   return std::find(names.begin(), names.end(), last) != names.end();
 }
 
-PartSet parts_of(const LayerPattern& pattern) {
+/// `beside`: experts are no modules of the MLP but stand beside it.
+PartSet parts_of(const LayerPattern& pattern, bool beside) {
   const std::string_view rest = pattern.rest;
   PartSet out;
   if (contains_any(rest, {"per_layer_", "laurel", "altup"})) return out.add(WeightPart::kMlp);
@@ -342,6 +343,9 @@ PartSet parts_of(const LayerPattern& pattern) {
   if (contains(rest, "shared_expert")) return out.add(WeightPart::kShared);
   if (contains_any(rest, {"experts", "latent_proj"})) return out.add(WeightPart::kExperts);
   if (contains_any(rest, {"attn", "attention", "mamba"})) return out.add(WeightPart::kAttention);
+  if (contains(rest, "shared_mlp") || (beside && contains_any(rest, {"mlp", "ffn", "feed_forward"}))) {
+    return out.add(WeightPart::kMlp).add(WeightPart::kShared);
+  }
   const std::string_view matrix = matrix_of(rest);
   for (const std::string_view word : {"mlp", "ffn"}) {
     // "ffn.*gate_proj": of experts too.
@@ -366,7 +370,8 @@ PartSet parts_of(const LayerPattern& pattern) {
 
 }  // namespace
 
-HfWeights::HfWeights(const HfArchitecture& model, const HfScheme& plain) {
+HfWeights::HfWeights(const HfArchitecture& model, const HfScheme& plain)
+    : experts_beside_(model.moe && model.moe->beside_mlp) {
   const std::int64_t width = model.embedding_dim.value > 0 ? model.embedding_dim.value : model.d_model.value;
   const double table = product({model.vocab.value, width});
   if (!model.draft) outer_.push_back({WeightPart::kEmbedding, "embed_tokens", table, plain});
@@ -411,7 +416,7 @@ HfWeights::Meaning HfWeights::set(std::string_view pattern, const HfScheme& sche
                                                                                       : Meaning::kNothing;
   }
   const LayerPattern where = layer_of(text);
-  const PartSet parts = parts_of(where);
+  const PartSet parts = parts_of(where, experts_beside_);
   if (where.layer && *where.layer >= layers_.size()) {  // a prediction module: as a whole, or one matrix of it
     return where.rest.find_first_not_of(".*") == std::string_view::npos ? Meaning::kModules : Meaning::kNothing;
   }
