@@ -471,7 +471,7 @@ void refuse_bailing_variants(HfReading& r, bool delta) {
 /// A gate of latent attention's output, one a head or one an element.
 void read_bailing_gate(HfReading& r) {
   const HfNames names{"gated_attention_proj_granularity_type"};
-  if (!r.keys.has(names)) return;
+  if (!r.keys.has(names)) return r.keys.defaulted(*names.begin(), "no gate", kClassDefault);
   const std::string kind = r.keys.text_or(names, "");
   r.model.head_gate = kind == "head_wise";
   r.model.output_gate = kind == "element_wise";

@@ -182,6 +182,8 @@ HfTower read_qwen3_vl_tower(TowerReading& r) {
   std::size_t deep = 3;
   if (const ConfigNode* layers = r.keys.list({"deepstack_visual_indexes"})) {
     deep = layers->items.size();
+    if (deep == 0)
+      r.model.keys.remark("deepstack_visual_indexes is empty: no state of a layer within the tower goes on");
   } else {
     r.keys.defaulted("deepstack_visual_indexes", "three layers", kClassDefault);
   }
@@ -209,6 +211,7 @@ HfTower read_mllama_tower(TowerReading& r) {
   std::int64_t ratios = 8;
   if (const ConfigNode* list = r.keys.list({"supported_aspect_ratios"})) {
     ratios = static_cast<std::int64_t>(list->items.size());
+    if (ratios == 0) r.keys.problems().add(list->span, "'supported_aspect_ratios' is empty");
   } else {
     r.keys.defaulted("supported_aspect_ratios", "eight of them", kClassDefault);
   }

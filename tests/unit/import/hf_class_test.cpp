@@ -9,6 +9,7 @@ namespace scalecalc {
 namespace {
 
 using test::contains;
+using test::has_default;
 using test::import;
 using test::Json;
 using test::mixers;
@@ -307,6 +308,7 @@ TEST(HfVariants, OfLingHaveLightningOrDeltaAttention) {
   delta["no_kda_lora"] = true;
   EXPECT_EQ(mixers(spec(delta)), "kkmkkmmm");
   const long long plain = total(delta);
+  EXPECT_TRUE(has_default(import(delta).notes, "gated_attention_proj_granularity_type", "no gate"));
   delta["gated_attention_proj_granularity_type"] = "head_wise";
   EXPECT_EQ(total(delta), plain + 4 * 64 * 4) << "4 latent layers of 4 heads";
   delta["gated_attention_proj_granularity_type"] = "element_wise";
