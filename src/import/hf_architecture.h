@@ -48,6 +48,7 @@ struct HfMoe {
   Size zero_experts, branch_norms;
   bool latent_norm = false;
   bool router_scale = false;
+  bool beside_mlp = false;  ///< in modules beside the MLP, which is the shared expert here
 };
 
 struct HfGdn {
@@ -56,7 +57,7 @@ struct HfGdn {
 
 struct HfKda {
   Size heads, head_dim, conv_kernel;
-  bool full_rank_gate = false;
+  bool full_rank_gate = false, full_rank_decay = false;
 };
 
 struct HfPerLayer {
@@ -108,6 +109,7 @@ struct HfCompressed {
 struct HfProjection {
   std::int64_t in = 0, out = 0;
   bool bias = false;
+  std::int64_t times = 1;  ///< for each position
 };
 
 /// Layers in front of the model's own, as a vision transformer has them unless said otherwise.
@@ -115,7 +117,10 @@ struct HfTower {
   std::string_view name = "vision";
   bool counted = false;
   Size d_model, heads, d_ff, layers;
-  Size head_dim;  ///< 0: d_model / heads
+  Size kv_heads;                ///< 0: heads
+  Size head_dim;                ///< 0: d_model / heads
+  std::int64_t norms = 2;       ///< of a layer
+  std::string_view activation;  ///< of a gated MLP, where it is not silu
   bool gated = false, qkv_bias = true, key_bias = true, o_bias = true, mlp_bias = true;
   bool layernorm = true, final_norm = false;
   Size window;                            ///< 0: none
@@ -129,6 +134,9 @@ struct HfTower {
 /// kBert: the bare class pools the first token; kUnpooled: as BERT, but its bare class has no pooler; kElectra: the
 /// same, and one that tells which tokens were replaced.
 enum class HfEncoder { kNone, kBert, kUnpooled, kElectra, kModernBert };
+
+/// Of a family's ForRewardModel: a projection, or one behind a layer as wide as the model.
+enum class HfReward { kNone, kPlain, kDense };
 
 struct HfDraft {
   Size target_d_model;
@@ -151,7 +159,8 @@ struct HfArchitecture {
   bool head_bias = false;
   std::optional<Size> head_outputs;  ///< where they are not the vocabulary
   bool headed_model = false;         ///< the bare class has the head too
-  bool classifies_dense = false;     ///< a head of labels has a projection in front of it, and a bias
+  HfReward reward = HfReward::kNone;
+  bool classifies_dense = false;  ///< a head of labels has a projection in front of it, and a bias
   bool layer_scale = false;
   Size residual_block;
   std::optional<HfPerLayer> per_layer;

@@ -305,7 +305,7 @@ constexpr std::array<std::string_view, 192> kHarmless{"_attn_implementation",
 /// More of them, of families that came later.
 constexpr std::array<std::string_view, 100> kMoreHarmless{"activation_situ_beta",
                                                           "audio_soft_tokens_per_image",
-                                                          "dropout_rate",
+                                                          "capacity_factor",
                                                           "output_past",
                                                           "scalable_attention",
                                                           "apply_spec_augment",
@@ -404,13 +404,15 @@ constexpr std::array<std::string_view, 100> kMoreHarmless{"activation_situ_beta"
                                                           "verbose",
                                                           "vision_lora",
                                                           "zero_expert_type"};
-constexpr std::array<std::string_view, 57> kStillMoreHarmless{"add_bias_logits",
+constexpr std::array<std::string_view, 63> kStillMoreHarmless{"add_bias_logits",
                                                               "add_final_layer_norm",
                                                               "attn_mode",
                                                               "blocksparse_homo_head_pattern",
                                                               "blocksparse_triton_kernel_block_size",
                                                               "dense_seq_output",
                                                               "embeddings_scale_by_sqrt_dim",
+                                                              "enable_audio_output",
+                                                              "expert_swiglu_limit_list",
                                                               "extra_pos_embeddings",
                                                               "force_bos_token_to_be_generated",
                                                               "fuse_cross_entropy",
@@ -423,6 +425,8 @@ constexpr std::array<std::string_view, 57> kStillMoreHarmless{"add_bias_logits",
                                                               "generator_size",
                                                               "group_norm_size",
                                                               "head_size_divisor",
+                                                              "kda_lower_bound",
+                                                              "kda_safe_gate",
                                                               "linear_rope",
                                                               "linear_silu",
                                                               "load_balance_coeff",
@@ -439,6 +443,7 @@ constexpr std::array<std::string_view, 57> kStillMoreHarmless{"add_bias_logits",
                                                               "mup_enabled",
                                                               "mup_use_scaling",
                                                               "mup_width_multiplier",
+                                                              "mtp_loss_scaling_factor",
                                                               "normalize_before",
                                                               "normalize_embedding",
                                                               "pad_sequence_to_multiple_of_64",
@@ -455,6 +460,7 @@ constexpr std::array<std::string_view, 57> kStillMoreHarmless{"add_bias_logits",
                                                               "router_dtype",
                                                               "score_func",
                                                               "score_function",
+                                                              "share_expert_swiglu_limit_list",
                                                               "static_position_embeddings",
                                                               "tie_weights_",
                                                               "use_grouped_mm",
@@ -462,11 +468,13 @@ constexpr std::array<std::string_view, 57> kStillMoreHarmless{"add_bias_logits",
                                                               "use_linear_silu",
                                                               "use_xentropy"};
 /// The same by how they begin or end.
-constexpr std::array<std::string_view, 7> kHarmlessStarts{"mask_",   "rope_",     "swa_rope_", "initializer_",
-                                                          "forced_", "bad_words", "vision_"};
-constexpr std::array<std::string_view, 15> kHarmlessEnds{
-    "_token_id", "_token_ids", "_token_index", "dropout",       "_pdrop",     "_dropout_prob", "_eps",  "_epsilon",
-    "_init",     "_std",       "_placeholder", "_vision_chunk", "_loss_coef", "_token",        "_theta"};
+constexpr std::array<std::string_view, 12> kHarmlessStarts{"mask_",    "rope_",      "swa_rope_",    "initializer_",
+                                                           "forced_",  "bad_words",  "vision_",      "mm_",
+                                                           "tune_mm_", "freeze_mm_", "unfreeze_mm_", "use_mm_"};
+constexpr std::array<std::string_view, 16> kHarmlessEnds{"_token_id",  "_token_ids",    "_token_index", "dropout",
+                                                         "_pdrop",     "_dropout_prob", "_eps",         "_epsilon",
+                                                         "_init",      "_std",          "_placeholder", "_vision_chunk",
+                                                         "_loss_coef", "_token",        "_theta",       "dropout_rate"};
 
 bool harmless(std::string_view key) {
   const auto starts = [&](std::string_view text) { return key.starts_with(text); };
@@ -497,6 +505,14 @@ bool says_none(const ConfigNode& value) {
 bool window_is_off(const HfKeys& keys, std::string_view key) {
   const ConfigNode* in_use = keys.text().find("use_sliding_window");
   return key == "sliding_window" && in_use != nullptr && in_use->text == "false";
+}
+
+/// Wrappers say again what their language model says.
+bool repeats(const HfKeys& keys, std::string_view key) {
+  const ConfigNode* inside = keys.nested() ? keys.text().find(key) : nullptr;
+  const ConfigNode* outside = keys.top().find(key);
+  return inside != nullptr && outside != nullptr && inside->kind == ConfigNode::Kind::kScalar &&
+         keys.was_read(*inside) && inside->text == outside->text;
 }
 
 void report_structure(HfReading& r) {
@@ -573,7 +589,7 @@ void report_unread_keys(HfReading& r) {
   for (const std::string& key : r.keys.unread()) {
     const ConfigNode* value = r.keys.text().find(key) != nullptr ? r.keys.text().find(key) : r.keys.top().find(key);
     if (value != nullptr && value->is_null()) continue;
-    if (!is_checked(key) && !harmless(key)) unknown.push_back(key);
+    if (!is_checked(key) && !harmless(key) && !repeats(r.keys, key)) unknown.push_back(key);
   }
   if (unknown.empty()) return;
   r.keys.warn(fmt::format("keys of no known meaning, from which nothing is read: {}", join(unknown, ", ")));

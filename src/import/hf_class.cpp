@@ -24,7 +24,8 @@ constexpr std::array kEndings{Ending{"ForCausalLM", HfHead::kVocabulary},
                               Ending{"ForSequenceClassification", HfHead::kSequence},
                               Ending{"ForTokenClassification", HfHead::kToken},
                               Ending{"ForPreTraining", HfHead::kReplaced},
-                              Ending{"ForRewardModel", HfHead::kOther},
+                              Ending{"ForRewardModel", HfHead::kReward},
+                              Ending{"ForProcessRewardModel", HfHead::kReward},
                               Ending{"ChatModel", HfHead::kUnsaid},  // wrappers of a language model with its head
                               Ending{"MTModel", HfHead::kVocabulary},
                               Ending{"Model", HfHead::kNone}};
@@ -150,13 +151,35 @@ void set_encoder_head(HfReading& r, const HfClass& named) {
 
 }  // namespace
 
+namespace {
+
+/// A score of the last state, or of each step's, projected straight or through a layer with biases.
+void set_reward(HfReading& r, const HfClass& named) {
+  HfArchitecture& m = r.model;
+  if (m.reward == HfReward::kNone) {
+    r.keys.problems().add(named.node->span,
+                          fmt::format("the head of architecture {} is not modelled", in_quotes(named.node->text)));
+    return;
+  }
+  const bool steps = named.node->text.ends_with("ForProcessRewardModel");
+  m.head_outputs = steps ? read_labels(r) : Size{1, named.node->span};
+  m.tied_embeddings = false;
+  m.head_bias = m.reward == HfReward::kDense;
+  if (m.head_bias) m.head_dense = "pooler";
+  r.keys.remark(fmt::format("{} has a head of {} scores", named.node->text, m.head_outputs->value));
+}
+
+}  // namespace
+
 void set_head(HfReading& r, const HfClass& named) {
   HfArchitecture& m = r.model;
+  if (named.head == HfHead::kReward) return set_reward(r, named);
   if (m.encoder != HfEncoder::kNone) return set_encoder_head(r, named);
   switch (named.head) {
     case HfHead::kUnsaid:
     case HfHead::kVocabulary:
     case HfHead::kReplaced:
+    case HfHead::kReward:
     case HfHead::kOther: return;
     case HfHead::kNone:
       if (m.headed_model) return;

@@ -16,6 +16,7 @@ enum class HfHead {
   kSequence,    ///< ForSequenceClassification: one row for each label
   kToken,       ///< ForTokenClassification: with a bias
   kReplaced,    ///< ForPreTraining of ELECTRA: whether a token was replaced
+  kReward,      ///< ForRewardModel: one row, as the family has it
   kOther,       ///< one that is not modelled
 };
 

@@ -48,6 +48,11 @@ TextConfig text_config(const ConfigNode& top) {
   if (const ConfigNode* thinker = child_map(top, "thinker_config")) {
     if (const ConfigNode* found = child_map(*thinker, "text_config")) return {found, "thinker_config.text_config"};
   }
+  // Of encoders with decoders those whose stacks are maps of their own.
+  const ConfigNode* type = top.find("model_type");
+  if (type != nullptr && type->text == "t5gemma") {
+    if (const ConfigNode* found = child_map(top, "decoder")) return {found, "decoder"};
+  }
   return {&top, ""};
 }
 
@@ -202,6 +207,19 @@ bool is_hf_config(const ConfigNode& document) {
 
 namespace {
 
+/// The class around a language model: of a thinker beside a talker the thinker's. One that the file names for causal
+/// language models has a head, whatever it is called.
+HfClass wrapper_class(const ConfigNode& top) {
+  const ConfigNode* thinker = child_map(top, "thinker_config");
+  HfClass out = hf_class(thinker != nullptr ? *thinker : top);
+  const ConfigNode* autos = child_map(top, "auto_map");
+  const ConfigNode* causal = autos == nullptr ? nullptr : autos->find("AutoModelForCausalLM");
+  if (out.node != nullptr && causal != nullptr && causal->text.ends_with('.' + out.node->text)) {
+    out.head = HfHead::kVocabulary;
+  }
+  return out;
+}
+
 /// What gates the MLP, in the words of model files; empty for what is usual or has no word. A file that says nothing
 /// has that of its family.
 std::string_view gate_activation(HfKeys& keys, std::string_view of_family) {
@@ -235,7 +253,7 @@ ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* besid
   HfReading reading{family, keys, model};
   // The class of a wrapper says which head there is, that of the language model itself which family.
   const HfClass own = hf_class(*text.map);
-  const HfClass whole = text.map == &config ? own : hf_class(config);
+  const HfClass whole = text.map == &config ? own : wrapper_class(config);
   const bool wrapper_says = whole.head != HfHead::kUnsaid && whole.head != HfHead::kOther;
   if (assume.empty()) check_class(reading, own);
   problems.throw_if_any();
@@ -411,7 +429,7 @@ void add_linear(const HfArchitecture& m, MapBuilder& document, const SourceSpan&
   } else if (m.has_mixer("kda") && m.kda) {
     out.add("kind", text_node("kda", m.kda->heads.where)).add("heads", m.kda->heads);
     out.add("head_dim", m.kda->head_dim).add("conv_kernel", m.kda->conv_kernel);
-    out.add_if("full_rank_gate", m.kda->full_rank_gate);
+    out.add_if("full_rank_gate", m.kda->full_rank_gate).add_if("full_rank_decay", m.kda->full_rank_decay);
   } else if (m.has_mixer("conv")) {
     out.add("kind", text_node("conv", m.conv_kernel.where)).add("kernel", m.conv_kernel);
   } else if (m.has_mixer("lightning") && m.lightning) {
@@ -544,7 +562,7 @@ ConfigNode model_document(const HfArchitecture& m, const std::string& name, cons
   out.add_if("parallel_block", m.parallel_block).add("norm", norm_node(m, where));
   const bool attends = m.has_mixer("full") || m.has_mixer("sliding") || m.has_mixer("chunked") || m.has_mixer("mla") ||
                        m.has_mixer("full+mamba2") || m.has_mixer("csa") || m.has_mixer("hca") || m.has_mixer("cross") ||
-                       m.has_mixer("full+cross") || m.has_mixer("strided");
+                       m.has_mixer("full+cross") || m.has_mixer("sliding+cross") || m.has_mixer("strided");
   if (attends) out.add("attention", attention_node(m, where));
   add_linear(m, out, where);
   add_ssm(m, out, where);

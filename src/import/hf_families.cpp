@@ -62,6 +62,7 @@ void read_qwen2(HfReading& r) {
                                                 .max_seq = 32768}
                                 : ShapeDefaults{.kv_heads = kQwenHeads, .max_seq = 32768});
   r.model.qkv_bias = true;
+  r.model.reward = HfReward::kDense;
   set_qwen_window(r);
 }
 
@@ -246,7 +247,7 @@ void read_nemotron(HfReading& r) {
 namespace {
 
 constexpr std::array kFamilies{
-    HfFamily{"llama", "exaone xverse baichuan", false, read_llama},
+    HfFamily{"llama", "exaone xverse baichuan llava llava_llama", false, read_llama},
     HfFamily{"granite", "", false, read_llama},
     HfFamily{"mistral", "", false, read_mistral},
     HfFamily{"mixtral", "", false, read_mixtral},
@@ -273,6 +274,10 @@ constexpr std::array kFamilies{
     HfFamily{"arcee", "", false, read_arcee},
     HfFamily{"minicpm", "", true, read_llama},
     HfFamily{"internlm", "", false, read_internlm},
+    HfFamily{"internlm3", "", false, read_internlm3},
+    HfFamily{"helium", "", false, read_helium},
+    HfFamily{"exaone_moe", "", false, read_exaone_moe},
+    HfFamily{"youtu_llm", "youtu", true, read_youtu_llm},
     HfFamily{"mpt", "", true, read_mpt},
     HfFamily{"gpt_bigcode", "", true, read_gpt_bigcode},
     HfFamily{"gpt_neo", "", true, read_gpt_neo},
@@ -290,7 +295,8 @@ constexpr std::array kFamilies{
     HfFamily{"bailing_moe", "", false, read_bailing_moe},
     HfFamily{"longcat_flash", "", false, read_longcat_flash},
     HfFamily{"kimi_linear", "kimi_k3", false, read_kimi_linear},
-    HfFamily{"minimax_m3", "minimax_m3_vl minimax_m3_text minimax_m3_vl_text", false, read_minimax_m3},
+    HfFamily{"minimax_m3", "minimax_m3_vl minimax_m3_text minimax_m3_vl_text minimax_m3_sparse", false,
+             read_minimax_m3},
     HfFamily{"step3p7", "step3p5 step3p7_text step3p7flash", false, read_step3p7},
     HfFamily{"gemma4", "gemma4_text", true, read_gemma4},
     HfFamily{"deepseek_v2", "", false, read_deepseek_v2},
@@ -348,8 +354,7 @@ constexpr std::array kFamilies{
     HfFamily{"rwkv6", "", false, read_rwkv6},
     HfFamily{"rwkv7", "", false, read_rwkv7},
     HfFamily{"bailing_moe_linear", "bailing_moe_linear_v2", false, read_bailing_moe_linear},
-    HfFamily{"bailing_hybrid", "bailing_moe_v2_5", false, nullptr,
-             "its linear beside latent attention could not be checked against a published count"},
+    HfFamily{"bailing_hybrid", "bailing_moe_v2_5 bailing_moe_v3", false, read_bailing_hybrid},
     HfFamily{"longcat_flash_ngram", "", false, read_longcat_flash_ngram},
     HfFamily{"laguna", "", false, read_laguna},
     HfFamily{"afmoe", "", false, read_afmoe},
@@ -371,7 +376,12 @@ constexpr std::array kFamilies{
     HfFamily{"mbart", "", true, read_mbart},
     HfFamily{"pegasus", "m2m_100 nllb", true, read_pegasus},
     HfFamily{"marian", "", true, read_marian},
-    HfFamily{"t5gemma", "", true, nullptr, "of encoders with decoders T5, BART and Whisper and their kin are"},
+    HfFamily{"t5gemma", "t5_gemma_module", true, read_t5gemma},
+    HfFamily{"t5gemma2", "", true, nullptr,
+             "its decoder attends to itself and to its encoder at once, by one set of projections"},
+    HfFamily{"bitnet", "", true, nullptr, "a norm as wide as the MLP stands in it, which no layer here has"},
+    HfFamily{"openelm", "", true, nullptr, "each of its layers has a number of heads of its own"},
+    HfFamily{"zamba2", "zamba", true, nullptr, "its layers share blocks of attention, which are counted once"},
 };
 
 /// Whether one of the family's names satisfies `matches`.

@@ -45,9 +45,10 @@ void read_seed_oss(HfReading& r) {
 }
 
 /// The pattern is a number or a word such as LLLG; the last layer is full whatever it says.
-void read_exaone4(HfReading& r) {
-  read_shape(r, {.max_seq = 2048});
-  r.model.qk_norm = "head_dim";
+namespace {
+
+/// sliding_window_pattern: every so manieth layer is full, or a word of L and G. `last_full`: so is the last one.
+void set_exaone_window(HfReading& r, bool last_full) {
   const ConfigNode* pattern = r.keys.find({"sliding_window_pattern"});
   std::string word = "LLLG";
   if (pattern != nullptr && !pattern->is_null()) {
@@ -59,13 +60,43 @@ void read_exaone4(HfReading& r) {
   }
   const auto period = static_cast<std::int64_t>(word.size());
   set_sliding(r, read_window(r, 4096), [&](std::int64_t i) {
-    return i + 1 < r.model.layer_count() && word[static_cast<std::size_t>(i % period)] == 'L';
+    return (!last_full || i + 1 < r.model.layer_count()) && word[static_cast<std::size_t>(i % period)] == 'L';
   });
+}
+
+}  // namespace
+
+void read_exaone4(HfReading& r) {
+  read_shape(r, {.max_seq = 2048});
+  r.model.qk_norm = "head_dim";
+  set_exaone_window(r, true);
+}
+
+/// K-EXAONE: EXAONE 4's attention, and experts as DeepSeek-V3 has them.
+void read_exaone_moe(HfReading& r) {
+  read_shape(r, {.max_seq = 2048});
+  r.model.qk_norm = "head_dim";
+  set_exaone_window(r, false);
+  if (!read_moe(r, {.experts = 64, .top_k = 8, .d_ff = 1024})) return;
+  read_shared_experts(r, 1);
+  read_groups(r, 1, 1);
+  r.model.moe->router_correction_bias = true;
+  const ConfigNode* listed = r.keys.list({"is_moe_layer"});
+  const bool fits = listed != nullptr && listed->items.size() == r.model.layers.size();
+  if (listed != nullptr && !fits) {
+    r.keys.problems().add(listed->span, fmt::format("'is_moe_layer' lists {} layers, and the model has {}",
+                                                    listed->items.size(), r.model.layers.size()));
+  }
+  const std::int64_t dense = r.keys.size_or({"first_k_dense_replace"}, 1, {0, 1e4}).value;
+  set_moe_layers(
+      r, [&](std::int64_t i) { return fits ? listed->items[static_cast<std::size_t>(i)].text == "true" : i >= dense; });
+  read_mtp(r);
 }
 
 void read_internlm2(HfReading& r) {
   read_shape(r, {.max_seq = 32768});
   r.model.qkv_bias = r.model.o_bias = r.keys.flag({"bias"}, false);
+  r.model.reward = HfReward::kPlain;
 }
 
 /// Of the first Qwen, intermediate_size is that of gate and up together.
@@ -84,6 +115,8 @@ void read_stablelm(HfReading& r) {
   r.model.qkv_bias = r.keys.flag({"use_qkv_bias"}, false);
   r.model.parallel_block = r.keys.flag({"use_parallel_residual"}, false);
   layernorm(r, r.model.parallel_block ? 1 : 2, true);
+  // A norm without bias for each head, so as many weights as the projections are wide.
+  if (r.keys.flag({"qk_layernorm"}, false)) r.model.qk_norm = "full";
 }
 
 void read_starcoder2(HfReading& r) {
@@ -139,7 +172,7 @@ void read_ernie4_5(HfReading& r) {
 
 void read_hunyuan_dense(HfReading& r) {
   read_shape(r, {.max_seq = 2048});
-  refuse_cross_layer(r);
+  share_across_layers(r);
   read_attention_bias(r, false);
   r.model.mlp_bias = r.keys.flag({"mlp_bias"}, false);
   if (r.keys.flag({"use_qk_norm"}, true)) r.model.qk_norm = "head_dim";
@@ -155,6 +188,22 @@ void read_arcee(HfReading& r) {
 void read_internlm(HfReading& r) {
   read_shape(r, {.max_seq = 2048});
   r.model.qkv_bias = r.model.o_bias = r.keys.flag({"bias"}, true);
+}
+
+/// InternLM 3: Llama, with no bias in what is released.
+void read_internlm3(HfReading& r) {
+  read_shape(r, {.max_seq = 32768});
+  for (const HfNames& names : {HfNames{"bias"}, HfNames{"qkv_bias"}}) {
+    if (!r.keys.flag(names, false)) continue;
+    r.keys.problems().add(r.keys.find(names)->span, fmt::format("'{}' is read as false only", *names.begin()));
+  }
+}
+
+/// Helium: Llama, whose biases of attention leave out the output.
+void read_helium(HfReading& r) {
+  read_shape(r, {.head_dim = 128, .max_seq = 4096});
+  r.model.qkv_bias = r.keys.flag({"attention_bias"}, false);
+  r.model.mlp_bias = r.keys.flag({"mlp_bias"}, false);
 }
 
 void read_mpt(HfReading& r) {
@@ -261,7 +310,7 @@ void gemma_experts(HfReading& r) {
   m.moe->shared_experts = {1, m.d_ff.where};
   m.moe->shared_d_ff = m.d_ff;
   m.moe->branch_norms = {3, m.d_ff.where};
-  m.moe->router_scale = true;
+  m.moe->router_scale = m.moe->beside_mlp = true;
   set_moe_layers(r, [](std::int64_t) { return true; });
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "import/hf_checks.h"
+#include "import/hf_class.h"
 #include "import/hf_read.h"
 
 namespace scalecalc {
@@ -287,6 +289,80 @@ void read_t5(HfReading& r) {
 
 namespace {
 
+/// One stack of T5Gemma, shaped as Gemma 2.
+void read_t5gemma_stack(HfReading& r) {
+  read_shape(r, {.d_model = 2304,
+                 .layers = 26,
+                 .width = 9216,
+                 .heads = 8,
+                 .kv_heads = 4,
+                 .head_dim = 256,
+                 .vocab = 256000,
+                 .max_seq = 8192});
+  read_attention_bias(r, false);
+  r.model.activation = "gelu";
+  r.model.norms_per_layer = 4;
+  set_sliding(r, read_window(r, 4096), [](std::int64_t i) { return i % 2 == 0; });
+}
+
+/// The encoder beside it, with an embedding of its own. A window reaches as far behind a token as before it.
+HfTower t5gemma_encoder(const HfArchitecture& e, const SourceSpan& where) {
+  HfTower out = encoder_of(e, e.layer_count(), where);
+  out.kv_heads = e.kv_heads;
+  out.norms = e.norms_per_layer;
+  out.activation = e.activation;
+  out.layernorm = out.mlp_bias = false;
+  out.qkv_bias = out.o_bias = e.qkv_bias;
+  out.other_weights = e.vocab.value * e.d_model.value;
+  if (!e.has_mixer("sliding")) return out;
+  out.window = {2 * e.window.value - 1, e.window.where};
+  for (std::int64_t i = 0; i < e.layer_count(); ++i) {
+    if (e.layers[static_cast<std::size_t>(i)].mixer == "full") out.full_layers.push_back(i);
+  }
+  return out;
+}
+
+/// Of its classes those with both stacks and the vocabulary's head, or none.
+void check_t5gemma_class(HfReading& r) {
+  const HfClass whole = hf_class(r.keys.top());
+  if (whole.node == nullptr) return;
+  const bool known = whole.head == HfHead::kVocabulary || whole.head == HfHead::kNone;
+  if (known && find_hf_family_of_class(whole.stem) == &r.family) return;
+  r.keys.problems().add(whole.node->span, fmt::format("architecture {} is not read", in_quotes(whole.node->text)),
+                        "read: T5GemmaForConditionalGeneration, T5GemmaModel");
+}
+
+}  // namespace
+
+/// T5Gemma, arXiv:2504.06225: Gemma 2 as encoder and, with cross attention in each layer, as decoder; their sizes may
+/// differ.
+void read_t5gemma(HfReading& r) {
+  HfArchitecture& m = r.model;
+  check_t5gemma_class(r);
+  read_t5gemma_stack(r);
+  for (HfLayer& layer : m.layers) layer.mixer = layer.mixer == "sliding" ? "sliding+cross" : "full+cross";
+  const ConfigNode* map = r.keys.find_on_top({"encoder"});
+  if (map == nullptr || map->kind != ConfigNode::Kind::kMap) {
+    r.keys.problems().add(r.keys.top().span, "the file has no 'encoder' (a map of its sizes)");
+    return;
+  }
+  ImportNotes notes;
+  HfKeys keys(r.keys.top(), *map, "encoder", r.keys.problems(), notes);
+  HfArchitecture encoder;
+  HfReading reading{r.family, keys, encoder};
+  read_t5gemma_stack(reading);
+  report_unread_keys(reading);
+  for (const ImportNotes::Default& d : notes.defaults) r.keys.defaulted("encoder." + d.key, d.value, d.why);
+  m.towers.push_back(t5gemma_encoder(encoder, map->span));
+  const auto source = r.keys.size({"cross_attention_hidden_size"});
+  if (source && source->value != encoder.d_model.value) {
+    r.keys.problems().add(source->where, fmt::format("'cross_attention_hidden_size' is {}, and the encoder is {} wide",
+                                                     source->value, encoder.d_model.value));
+  }
+}
+
+namespace {
+
 /// The layers of a decoder beside an encoder, as BART and Whisper call their widths, and how many the encoder has.
 Size read_decoder(HfReading& r, const HfNames& positions, std::int64_t most) {
   HfArchitecture& m = r.model;
@@ -374,7 +450,7 @@ void read_whisper(HfReading& r) {
   encoder.key_bias = false;
   constexpr std::int64_t kTaps = 3;
   const std::int64_t d = m.d_model.value;
-  encoder.stem = {{kTaps * bands.value, d, true}, {kTaps * d, d, true}};
+  encoder.stem = {{kTaps * bands.value, d, true, 2}, {kTaps * d, d, true}};  // the second halves the frames
   encoder.learned_positions = encoder.tokens = frames.value;
   m.towers.push_back(encoder);
   for (const HfNames& names : {HfNames{"is_encoder_decoder"}}) {

@@ -124,6 +124,12 @@ void read_mla_shape(HfReading& r, const MlaDefaults& d) {
   }
 }
 
+/// Youtu-LLM: dense layers with latent attention.
+void read_youtu_llm(HfReading& r) {
+  read_mla_shape(r, {.max_seq = 131072});
+  r.model.mlp_bias = r.keys.flag({"mlp_bias"}, false);
+}
+
 void read_mixtral(HfReading& r) {
   read_shape(r, {.kv_heads = 8, .max_seq = 131072});
   set_sliding(r, read_window(r, 0), [](std::int64_t) { return true; });
@@ -418,6 +424,90 @@ void read_bailing_moe_linear(HfReading& r) {
   if (!m.moe) return;
   const auto shared = r.keys.size({"moe_shared_expert_intermediate_size"});
   if (shared) m.moe->shared_d_ff = {shared->value * m.moe->shared_experts.value, shared->where};
+}
+
+namespace {
+
+/// layer_group_size: every so manieth layer is latent attention, and so are those behind the last whole group; or a
+/// list with a 1 for each linear layer.
+void set_bailing_mixers(HfReading& r, std::string_view linear) {
+  std::vector<HfLayer>& layers = r.model.layers;
+  const ConfigNode* said = r.keys.find({"layer_group_size"});
+  if (said != nullptr && said->kind == ConfigNode::Kind::kSequence) {
+    if (said->items.size() != layers.size()) {
+      r.keys.problems().add(said->span, fmt::format("'layer_group_size' lists {} layers, and the model has {}",
+                                                    said->items.size(), layers.size()));
+      return;
+    }
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const auto flag = r.keys.whole(said->items[i], "layer_group_size", {0, 1});
+      layers[i].mixer = flag && flag->value == 1 ? linear : "mla";
+    }
+    return;
+  }
+  const auto group = static_cast<std::size_t>(r.keys.size_or({"layer_group_size"}, 1, {1, 1e4}).value);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const bool whole = (i + 1) % group == 0 || i >= layers.size() / group * group;
+    layers[i].mixer = whole ? "mla" : linear;
+  }
+}
+
+/// What changes the shapes of this family and no released model has.
+void refuse_bailing_variants(HfReading& r, bool delta) {
+  for (const HfNames& names : {HfNames{"use_qkv_bias"}, HfNames{"use_bias"}, HfNames{"use_mla_nope"},
+                               HfNames{"multi_gate"}, HfNames{"scale_router_input"}, HfNames{"use_nGPT"},
+                               HfNames{"up_proj_norm"}, HfNames{"value_norm"}, HfNames{"use_kda_lora"}}) {
+    const ConfigNode* said = r.keys.find(names);
+    if (said == nullptr || said->is_null() || said->text == "false") continue;
+    r.keys.problems().add(said->span, fmt::format("'{}' is read as false only", *names.begin()));
+  }
+  const std::string router = r.keys.text_or({"router_type"}, "topN");
+  if (router == "MultiRouter") r.keys.problems().add(r.keys.find({"router_type"})->span, "a MultiRouter is not read");
+  if (delta && !r.keys.flag({"no_kda_lora"}, false)) {
+    r.keys.problems().add(r.keys.span(), "'no_kda_lora' is read as true only");
+  }
+}
+
+/// A gate of latent attention's output, one a head or one an element.
+void read_bailing_gate(HfReading& r) {
+  const HfNames names{"gated_attention_proj_granularity_type"};
+  if (!r.keys.has(names)) return r.keys.defaulted(*names.begin(), "no gate", kClassDefault);
+  const std::string kind = r.keys.text_or(names, "");
+  r.model.head_gate = kind == "head_wise";
+  r.model.output_gate = kind == "element_wise";
+  if (r.model.head_gate || r.model.output_gate) return;
+  r.keys.problems().add(r.keys.find(names)->span, fmt::format("gates of kind {} are not read", in_quotes(kind)),
+                        "read: head_wise, element_wise");
+}
+
+}  // namespace
+
+/// Ling and Ring 2.5 (arXiv:2606.15079; inclusionAI/Ring-V2.5, modeling_bailing_moe_v2_5.py): lightning attention with
+/// latent attention at the end of each group of layers. Ling 3 has delta attention with short convolutions instead.
+void read_bailing_hybrid(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_mla_shape(r, {.max_seq = 32768, .q_lora_rank = 0});
+  const auto kernel = r.keys.size({"short_conv_kernel_size"}, {1, 1000});
+  const Size dim = r.keys.size_or({"head_dim"}, 128);
+  refuse_bailing_variants(r, kernel.has_value());
+  set_bailing_mixers(r, kernel ? "kda" : "lightning");
+  const bool normed = r.keys.flag({"use_qk_norm"}, true);
+  if (kernel) {
+    m.kda = HfKda{m.heads, dim, *kernel, true, true};
+    read_bailing_gate(r);
+  } else {
+    m.lightning = HfLightning{m.heads, dim, normed};
+  }
+  if (!read_moe(r, {.experts = 256, .top_k = 8, .d_ff = 512})) return;
+  read_shared_experts(r, 1);
+  dense_prefix(r, 1);
+  read_groups(r, 8, 4);
+  m.moe->router_correction_bias = r.keys.flag({"moe_router_enable_expert_bias"}, true);
+  if (const auto shared = r.keys.size({"moe_shared_expert_intermediate_size"})) {
+    m.moe->shared_d_ff = {shared->value * m.moe->shared_experts.value, shared->where};
+  }
+  read_mtp(r);
+  if (m.mtp_layers.value > 0) m.mtp_kind.mixer = "mla";
 }
 
 void read_ernie4_5_moe(HfReading& r) {

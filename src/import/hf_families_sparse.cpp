@@ -110,12 +110,16 @@ void read_glm4v_moe(HfReading& r) {
   r.model.qkv_bias = r.keys.flag({"attention_bias"}, true);
 }
 
-void refuse_cross_layer(HfReading& r) {
+void share_across_layers(HfReading& r) {
   const bool on = r.keys.flag({"use_cla"}, false);
-  r.keys.find({"cla_share_factor"});
-  if (!on) return;
-  r.keys.problems().add(r.keys.find({"use_cla"})->span,
-                        "keys and values that pairs of layers share (use_cla) are not modelled");
+  if (!on) {
+    r.keys.find({"cla_share_factor"});
+    return;
+  }
+  const std::int64_t factor = r.keys.size_or({"cla_share_factor"}, 1, {1, 1e4}).value;
+  for (std::int64_t i = 0; i < r.model.layer_count(); ++i) {
+    r.model.layers[static_cast<std::size_t>(i)].reuse = i % factor != 0;
+  }
 }
 
 /// Its files list a number for each layer where others have one.
@@ -123,7 +127,7 @@ void read_hunyuan_moe(HfReading& r) {
   HfArchitecture& m = r.model;
   read_shape(r, {.max_seq = 2048});
   read_attention_bias(r, false);
-  refuse_cross_layer(r);
+  share_across_layers(r);
   m.mlp_bias = r.keys.flag({"mlp_bias"}, false);
   if (r.keys.flag({"use_qk_norm"}, true)) m.qk_norm = "head_dim";
   HfMoe moe;

@@ -62,6 +62,7 @@ class HfWeights {
   template <class Visit>
   void visit(const Visit& visit) const;
 
+  bool experts_beside_ = false;                ///< the MLP, not in it
   std::vector<HfWeight> outer_;                ///< embedding and head
   std::vector<std::vector<HfWeight>> layers_;  ///< by layer
 };

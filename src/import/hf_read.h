@@ -83,8 +83,9 @@ void read_mla_shape(HfReading& r, const MlaDefaults& d);
 
 /// A number, or a list that says the same number of every layer.
 Size same_for_all(HfReading& r, HfNames names, std::string_view what, Range range = kSizeRange);
-/// Hunyuan's attention across layers: refused where it is on.
-void refuse_cross_layer(HfReading& r);
+/// use_cla (arXiv:2411.02265): of each cla_share_factor layers the first has keys and values, which the
+/// others read.
+void share_across_layers(HfReading& r);
 /// A list of layer numbers, each below the number of layers.
 std::vector<std::int64_t> read_layer_numbers(HfReading& r, HfNames names);
 /// The last num_kv_shared_layers take keys and values of the last layer of their kind before them.

@@ -1,5 +1,6 @@
-// Towers by the class that vision_config names: CLIP, SigLIP, Pixtral, those of Qwen2-VL, Qwen2.5-VL and Qwen3-VL, and
-// of Llama 3.2 Vision. Shapes of huggingface/transformers, modeling_*.py of each.
+// Towers by the class that vision_config or audio_config names: CLIP, SigLIP, Pixtral, those of Qwen2-VL, Qwen2.5-VL
+// and Qwen3-VL, and of Llama 3.2 Vision; the encoders of sound of Qwen's audio and omni models and of Voxtral. Shapes
+// of huggingface/transformers, modeling_*.py of each.
 #include "import/hf_towers.h"
 
 #include <fmt/format.h>
@@ -181,6 +182,8 @@ HfTower read_qwen3_vl_tower(TowerReading& r) {
   std::size_t deep = 3;
   if (const ConfigNode* layers = r.keys.list({"deepstack_visual_indexes"})) {
     deep = layers->items.size();
+    if (deep == 0)
+      r.model.keys.remark("deepstack_visual_indexes is empty: no state of a layer within the tower goes on");
   } else {
     r.keys.defaulted("deepstack_visual_indexes", "three layers", kClassDefault);
   }
@@ -208,6 +211,7 @@ HfTower read_mllama_tower(TowerReading& r) {
   std::int64_t ratios = 8;
   if (const ConfigNode* list = r.keys.list({"supported_aspect_ratios"})) {
     ratios = static_cast<std::int64_t>(list->items.size());
+    if (ratios == 0) r.keys.problems().add(list->span, "'supported_aspect_ratios' is empty");
   } else {
     r.keys.defaulted("supported_aspect_ratios", "eight of them", kClassDefault);
   }
@@ -218,23 +222,79 @@ HfTower read_mllama_tower(TowerReading& r) {
   return t;
 }
 
-/// Whisper's encoder (arXiv:2212.04356): frames of sound through two convolutions, of which the second halves them, and
-/// no bias of keys. Pairs of its positions go on.
-HfTower read_qwen2_audio(TowerReading& r) {
+/// Sizes of Whisper's encoder (arXiv:2212.04356) by its own names.
+HfTower read_audio_sizes(TowerReading& r) {
   HfTower t;
   t.name = "audio";
   t.d_model = r.keys.size_or({"d_model"}, 1280);
   t.layers = r.keys.size_or({"encoder_layers"}, 32, {1, 1e4});
   t.heads = r.keys.size_or({"encoder_attention_heads"}, 20);
   t.d_ff = r.keys.size_or({"encoder_ffn_dim"}, 5120);
-  t.key_bias = false;
   t.final_norm = true;
+  t.tokens = value(r, {"max_source_positions"}, 1500);
+  return t;
+}
+
+constexpr std::int64_t kTaps = 3;  // of its convolutions
+
+/// Frames of sound through two convolutions, of which the second halves them; keys have no bias.
+void whisper_stem(TowerReading& r, HfTower& t) {
   const std::int64_t d = t.d_model.value;
-  constexpr std::int64_t kTaps = 3;
-  t.stem = {{kTaps * value(r, {"num_mel_bins"}, 128), d, true}, {kTaps * d, d, true}};
-  t.learned_positions = t.tokens = value(r, {"max_source_positions"}, 1500);
+  t.key_bias = false;
+  t.stem = {{kTaps * value(r, {"num_mel_bins"}, 128), d, true, 2}, {kTaps * d, d, true}};
+}
+
+/// Pairs of its positions go on.
+HfTower read_qwen2_audio(TowerReading& r) {
+  HfTower t = read_audio_sizes(r);
+  whisper_stem(r, t);
+  t.learned_positions = t.tokens;
   t.merge = 2;
-  t.projector.push_back({d, r.width, true});
+  t.projector.push_back({t.d_model.value, r.width, true});
+  return t;
+}
+
+/// The same without a table of positions, attending to chunks; two tokens of their own stand around what goes on.
+HfTower read_qwen25_omni_audio(TowerReading& r) {
+  HfTower t = read_audio_sizes(r);
+  whisper_stem(r, t);
+  const std::int64_t out = value(r, {"output_dim"}, 3584);
+  t.window = r.keys.size_or({"n_window"}, 100);
+  t.other_weights = 2 * out;
+  t.merge = 2;
+  t.projector.push_back({t.d_model.value, out, true});
+  return t;
+}
+
+/// Three convolutions over frames and frequencies, each of which halves both; a projection of all frequencies; two more
+/// behind the layers. Each position is one of eight frames.
+HfTower read_qwen3_omni_audio(TowerReading& r) {
+  HfTower t = read_audio_sizes(r);
+  const std::int64_t d = t.d_model.value, wide = value(r, {"downsample_hidden_size"}, 480);
+  const auto half = [](std::int64_t n) { return (n + 1) / 2; };
+  const std::int64_t first = half(value(r, {"num_mel_bins"}, 128)), second = half(first), third = half(second);
+  constexpr std::int64_t kArea = kTaps * kTaps;
+  t.stem = {{kArea, wide, true, 4 * first},
+            {kArea * wide, wide, true, 2 * second},
+            {kArea * wide, wide, true, third},
+            {wide * third, d, false}};
+  t.projector = {{d, d, true}, {d, value(r, {"output_dim"}, 3584), true}};
+  return t;
+}
+
+/// Whisper's encoder by other names, of whose positions four go on as one token, side by side.
+HfTower read_voxtral(TowerReading& r) {
+  HfTower t;
+  t.name = "audio";
+  t.d_model = r.keys.size_or({"hidden_size"}, 1280);
+  t.layers = r.keys.size_or({"num_hidden_layers"}, 32, {1, 1e4});
+  t.heads = r.keys.size_or({"num_attention_heads"}, 20);
+  t.d_ff = r.keys.size_or({"intermediate_size"}, 5120);
+  t.final_norm = true;
+  whisper_stem(r, t);
+  t.learned_positions = t.tokens = value(r, {"max_source_positions"}, 1500);
+  t.merge = std::max<std::int64_t>(1, t.d_ff.value / std::max<std::int64_t>(1, t.d_model.value));
+  t.projector = {{t.d_ff.value, r.width, false}, {r.width, r.width, false}};
   return t;
 }
 
@@ -242,6 +302,7 @@ struct TowerClass {
   std::string_view name;    ///< model_type of the vision_config or audio_config
   std::string_view family;  ///< whose files leave that out or call it as themselves
   HfTower (*read)(TowerReading&);
+  bool hears = false;
 };
 constexpr std::array kTowerClasses{TowerClass{"clip_vision_model", "llava", read_clip},
                                    TowerClass{"siglip_vision_model", "gemma3", read_siglip},
@@ -251,17 +312,23 @@ constexpr std::array kTowerClasses{TowerClass{"clip_vision_model", "llava", read
                                    TowerClass{"qwen3_vl", "qwen3_vl", read_qwen3_vl_tower},
                                    TowerClass{"qwen3_vl_moe", "qwen3_vl_moe", read_qwen3_vl_tower},
                                    TowerClass{"mllama_vision_model", "mllama", read_mllama_tower},
-                                   TowerClass{"qwen2_audio_encoder", "qwen2_audio", read_qwen2_audio}};
+                                   TowerClass{"qwen2_5_omni_vision_encoder", "", read_qwen25_vl_tower},
+                                   TowerClass{"qwen3_omni_moe_vision_encoder", "", read_qwen3_vl_tower},
+                                   TowerClass{"qwen2_audio_encoder", "qwen2_audio", read_qwen2_audio, true},
+                                   TowerClass{"qwen2_5_omni_audio_encoder", "", read_qwen25_omni_audio, true},
+                                   TowerClass{"qwen3_omni_moe_audio_encoder", "", read_qwen3_omni_audio, true},
+                                   TowerClass{"voxtral_encoder", "voxtral", read_voxtral, true}};
 
 std::string text_of(const ConfigNode& map, std::string_view key) {
   const ConfigNode* found = map.find(key);
   return found == nullptr || found->kind != ConfigNode::Kind::kScalar ? "" : found->text;
 }
 
-const TowerClass* tower_class(const ConfigNode& top, const ConfigNode& vision) {
+const TowerClass* tower_class(const ConfigNode& top, const ConfigNode& vision, bool hears) {
   const std::string said = text_of(vision, "model_type"), family = text_of(top, "model_type");
   for (const TowerClass& known : kTowerClasses) {
-    if (said == known.name || (said.empty() && family == known.family)) return &known;
+    if (known.hears != hears) continue;
+    if (said == known.name || (said.empty() && family == known.family && !family.empty())) return &known;
   }
   return nullptr;
 }
@@ -272,7 +339,7 @@ std::string_view first_missing(const ConfigNode& vision, const TowerClass& known
   if (known.read == read_qwen2_vl_tower || known.read == read_qwen3_vl_tower) needed.clear();
   if (known.read == read_qwen25_vl_tower) needed = {"hidden_size"};
   if (known.read == read_mllama_tower) needed.pop_back();
-  if (known.read == read_qwen2_audio) needed = {"d_model"};
+  if (known.hears) needed = {known.read == read_voxtral ? "hidden_size" : "d_model"};
   for (const std::string_view key : needed) {
     const ConfigNode* found = vision.find(key);
     if (found == nullptr || found->is_null()) return key;
@@ -287,6 +354,7 @@ ConfigNode projections_node(const std::vector<HfProjection>& list, const SourceS
   for (const HfProjection& p : list) {
     MapBuilder item(where);
     item.add("in", Size{p.in, where}).add("out", Size{p.out, where}).add_if("bias", p.bias);
+    if (p.times > 1) item.add("times", Size{p.times, where});
     out.items.push_back(item.take());
   }
   return out;
@@ -303,11 +371,13 @@ ConfigNode tower_node(const HfTower& t, const SourceSpan& where) {
   out.add("d_model", t.d_model).add_if("learned_positions", size(t.learned_positions));
   out.add_if("position_biases", size(t.position_biases));
   MapBuilder norm(where);
-  norm.add("kind", t.layernorm ? "layernorm" : "rmsnorm").add("per_layer", size(2));
+  norm.add("kind", t.layernorm ? "layernorm" : "rmsnorm").add("per_layer", size(t.norms));
   out.add("norm", norm.take()).add("final_norm", t.final_norm ? "true" : "false");
   MapBuilder attention(where);
   const std::int64_t heads = std::max<std::int64_t>(1, t.heads.value);
-  attention.add("kind", text_node("mha", where)).add("heads", t.heads);
+  const bool grouped = t.kv_heads.value > 0 && t.kv_heads.value != t.heads.value;
+  attention.add("kind", text_node(grouped ? "gqa" : "mha", where)).add("heads", t.heads);
+  if (grouped) attention.add("kv_heads", t.kv_heads);
   attention.add("head_dim",
                 t.head_dim.value > 0 ? t.head_dim : size(std::max<std::int64_t>(1, t.d_model.value / heads)));
   attention.add("causal", "false").add_if("qkv_bias", t.qkv_bias).add_if("o_bias", t.o_bias).add_if("window", t.window);
@@ -315,6 +385,7 @@ ConfigNode tower_node(const HfTower& t, const SourceSpan& where) {
   out.add("attention", attention.take());
   MapBuilder mlp(where);
   mlp.add("d_ff", t.d_ff).add("gated", t.gated ? "true" : "false").add_if("bias", t.mlp_bias);
+  if (t.gated && !t.activation.empty()) mlp.add("activation", t.activation);
   out.add("mlp", mlp.take());
   std::vector<HfLayer> layers(static_cast<std::size_t>(t.layers.value));
   if (t.window.value > 0) {
@@ -337,30 +408,43 @@ ConfigNode towers_node(const std::vector<HfTower>& towers, const SourceSpan& whe
   return out;
 }
 
+namespace {
+
+/// The tower that `holder` describes under the last name of `path`, if it does.
+void read_tower(HfReading& r, const ConfigNode& holder, const std::string& path) {
+  const std::string_view key = std::string_view(path).substr(path.rfind('.') + 1);
+  const ConfigNode* found = holder.find(key);
+  if (found == nullptr || found->kind != ConfigNode::Kind::kMap) return;
+  const bool hears = key == "audio_config";
+  const TowerClass* known = tower_class(holder, *found, hears);
+  if (known == nullptr) {
+    return r.keys.remark(fmt::format("the language model alone is read: {} is not counted", path));
+  }
+  if (const std::string_view missing = first_missing(*found, *known); !missing.empty()) {
+    return r.keys.remark(fmt::format("{} has no '{}': its tower is not counted", path, missing));
+  }
+  r.keys.find_on_top({path});
+  ImportNotes notes;
+  HfKeys keys(r.keys.top(), *found, path, r.keys.problems(), notes);
+  TowerReading tower{r, keys, r.model.d_model.value};
+  r.model.towers.push_back(known->read(tower));
+  for (const ImportNotes::Default& d : notes.defaults) {
+    r.keys.defaulted(fmt::format("{}.{}", path, d.key), d.value, d.why);
+  }
+  r.keys.remark(fmt::format("{} is a tower of class {}, counted apart, which {}", path, known->name,
+                            hears ? "is held and given no sound" : "--images shows images"));
+}
+
+}  // namespace
+
 void read_towers(HfReading& r) {
-  for (const std::string_view key : {"vision_config", "audio_config"}) {
-    const ConfigNode* found = r.keys.top().find(key);
-    if (found == nullptr || found->kind != ConfigNode::Kind::kMap) continue;
-    const bool seen = key == "vision_config";
-    const TowerClass* known = tower_class(r.keys.top(), *found);
-    if (known == nullptr || (known->read == read_qwen2_audio) == seen) {
-      r.keys.remark(fmt::format("the language model alone is read: {} is not counted", key));
-      continue;
-    }
-    if (const std::string_view missing = first_missing(*found, *known); !missing.empty()) {
-      r.keys.remark(fmt::format("{} has no '{}': its tower is not counted", key, missing));
-      continue;
-    }
-    r.keys.find_on_top({key});
-    ImportNotes notes;
-    HfKeys keys(r.keys.top(), *found, std::string(key), r.keys.problems(), notes);
-    TowerReading tower{r, keys, r.model.d_model.value};
-    r.model.towers.push_back(known->read(tower));
-    for (const ImportNotes::Default& d : notes.defaults) {
-      r.keys.defaulted(fmt::format("{}.{}", key, d.key), d.value, d.why);
-    }
-    r.keys.remark(fmt::format("{} is a tower of class {}, counted apart, which {}", key, known->name,
-                              seen ? "--images shows images" : "is held and given no sound"));
+  if (r.keys.has({"mm_vision_tower"})) {
+    r.keys.remark("the language model alone is read: the tower that mm_vision_tower names is not in the file");
+  }
+  for (const char* key : {"vision_config", "audio_config"}) {
+    read_tower(r, r.keys.top(), key);
+    const ConfigNode* thinker = r.keys.top().find("thinker_config");
+    if (thinker != nullptr) read_tower(r, *thinker, fmt::format("thinker_config.{}", key));
   }
   if (!r.model.has_mixer("cross")) return;
   if (r.model.towers.empty()) {

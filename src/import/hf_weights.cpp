@@ -43,12 +43,12 @@ class LayerWeights {
     } else if (layer.mixer == "mamba2") {
       mamba2();
     } else if (layer.mixer == "sliding" && m_.local) {
-      heads(*m_.local);
+      heads(*m_.local, layer.reuse);
     } else if (layer.mixer != "none") {
-      heads({m_.heads, m_.kv_heads, m_.head_dim, m_.v_head_dim.value > 0 ? m_.v_head_dim : m_.head_dim});
+      heads({m_.heads, m_.kv_heads, m_.head_dim, m_.v_head_dim.value > 0 ? m_.v_head_dim : m_.head_dim}, layer.reuse);
     }
     if (layer.mixer == "full+mamba2") mamba2();
-    if (layer.mixer == "full+cross") heads({m_.heads, m_.kv_heads, m_.head_dim, m_.head_dim});
+    if (layer.mixer == "full+cross" || layer.mixer == "sliding+cross") cross();
     if (m_.per_layer) {
       add(WeightPart::kMlp, "per_layer_input_gate", product({d_, m_.per_layer->width.value}));
       add(WeightPart::kMlp, "per_layer_projection", product({d_, m_.per_layer->width.value}));
@@ -69,15 +69,29 @@ class LayerWeights {
     add(WeightPart::kAttention, name, product(factors), static_cast<double>(inputs > 0 ? inputs : *factors.begin()));
   }
 
-  void heads(const HfLocal& shape) {
+  /// Layers that reuse keys and values have no projections of them, unless they are stored all the same.
+  void heads(const HfLocal& shape, bool reuse) {
     const std::int64_t q = shape.heads.value * shape.head_dim.value;
     const std::int64_t input = m_.draft ? 2 * d_ : d_;
     if (m_.draft) attention("fc", {m_.draft->target_layers.value, m_.draft->target_d_model.value, d_});
     attention("q_proj", {input, q, m_.output_gate ? 2 : 1});
-    attention("k_proj", {input, shape.kv_heads.value, shape.head_dim.value});
-    attention("v_proj", {input, shape.kv_heads.value, shape.v_head_dim.value});
+    if (!reuse || m_.indexer || m_.reuse_stored) {
+      attention("k_proj", {input, shape.kv_heads.value, shape.head_dim.value});
+      attention("v_proj", {input, shape.kv_heads.value, shape.v_head_dim.value});
+    }
     const std::int64_t output = shape.heads.value * shape.v_head_dim.value;
     attention("o_proj", {output, d_});
+    if (m_.head_gate) attention("g_proj", {d_, shape.heads.value});
+  }
+
+  /// To an encoder's output, which has the encoder's width.
+  void cross() {
+    const std::int64_t width = m_.heads.value * m_.head_dim.value, keys = m_.kv_heads.value * m_.head_dim.value;
+    const std::int64_t source = m_.towers.empty() ? d_ : m_.towers.front().d_model.value;
+    attention("q_proj", {d_, width});
+    attention("k_proj", {source, keys});
+    attention("v_proj", {source, keys});
+    attention("o_proj", {width, d_});
   }
 
   /// Compressors and the indexer's weights of heads are not quantized by those who publish such models.
@@ -109,6 +123,8 @@ class LayerWeights {
     attention("kv_a_proj_with_mqa", {d_, a.kv_lora_rank.value + a.qk_rope_head_dim.value});
     attention("kv_b_proj", {a.kv_lora_rank.value, heads, a.qk_nope_head_dim.value + a.v_head_dim.value});
     attention("o_proj", {heads * a.v_head_dim.value, d_});
+    if (m_.output_gate) attention("g_proj", {d_, heads, a.v_head_dim.value});
+    if (m_.head_gate) attention("g_proj", {d_, heads});
     if (!m_.indexer || reuse) return;
     const HfIndexer& i = *m_.indexer;
     attention("indexer", {i.heads.value, i.head_dim.value, std::max<std::int64_t>(a.q_lora_rank.value, 1)});
@@ -128,8 +144,9 @@ class LayerWeights {
     const HfKda& k = *m_.kda;
     const std::int64_t width = k.heads.value * k.head_dim.value;
     attention("qkv_proj", {d_, 3, width});
-    attention("f_a_proj", {d_, k.head_dim.value});
-    attention("f_b_proj", {k.head_dim.value, width});
+    if (k.full_rank_decay) attention("f_proj", {d_, width});
+    if (!k.full_rank_decay) attention("f_a_proj", {d_, k.head_dim.value});
+    if (!k.full_rank_decay) attention("f_b_proj", {k.head_dim.value, width});
     attention("b_proj", {d_, k.heads.value});
     if (k.full_rank_gate) attention("g_proj", {d_, width});
     if (!k.full_rank_gate) attention("g_proj", {k.head_dim.value, width + d_});
@@ -315,7 +332,8 @@ bool ends_in(std::string_view rest, std::initializer_list<std::string_view> name
   return std::find(names.begin(), names.end(), last) != names.end();
 }
 
-PartSet parts_of(const LayerPattern& pattern) {
+/// `beside`: experts are no modules of the MLP but stand beside it.
+PartSet parts_of(const LayerPattern& pattern, bool beside) {
   const std::string_view rest = pattern.rest;
   PartSet out;
   if (contains_any(rest, {"per_layer_", "laurel", "altup"})) return out.add(WeightPart::kMlp);
@@ -325,6 +343,9 @@ PartSet parts_of(const LayerPattern& pattern) {
   if (contains(rest, "shared_expert")) return out.add(WeightPart::kShared);
   if (contains_any(rest, {"experts", "latent_proj"})) return out.add(WeightPart::kExperts);
   if (contains_any(rest, {"attn", "attention", "mamba"})) return out.add(WeightPart::kAttention);
+  if (contains(rest, "shared_mlp") || (beside && contains_any(rest, {"mlp", "ffn", "feed_forward"}))) {
+    return out.add(WeightPart::kMlp).add(WeightPart::kShared);
+  }
   const std::string_view matrix = matrix_of(rest);
   for (const std::string_view word : {"mlp", "ffn"}) {
     // "ffn.*gate_proj": of experts too.
@@ -349,7 +370,8 @@ PartSet parts_of(const LayerPattern& pattern) {
 
 }  // namespace
 
-HfWeights::HfWeights(const HfArchitecture& model, const HfScheme& plain) {
+HfWeights::HfWeights(const HfArchitecture& model, const HfScheme& plain)
+    : experts_beside_(model.moe && model.moe->beside_mlp) {
   const std::int64_t width = model.embedding_dim.value > 0 ? model.embedding_dim.value : model.d_model.value;
   const double table = product({model.vocab.value, width});
   if (!model.draft) outer_.push_back({WeightPart::kEmbedding, "embed_tokens", table, plain});
@@ -394,7 +416,7 @@ HfWeights::Meaning HfWeights::set(std::string_view pattern, const HfScheme& sche
                                                                                       : Meaning::kNothing;
   }
   const LayerPattern where = layer_of(text);
-  const PartSet parts = parts_of(where);
+  const PartSet parts = parts_of(where, experts_beside_);
   if (where.layer && *where.layer >= layers_.size()) {  // a prediction module: as a whole, or one matrix of it
     return where.rest.find_first_not_of(".*") == std::string_view::npos ? Meaning::kModules : Meaning::kNothing;
   }

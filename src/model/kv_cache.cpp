@@ -19,7 +19,7 @@ LayerCache attention_cache(const AttentionSpec& a, const LayerKind& layer) {
     out.token_elements = to_double(shape.kv_heads * (shape.head_dim + shape.v_head_dim));
     out.ways = shape.kv_heads;
   }
-  if (kind == MixerKind::kSliding) out.limit = a.window;
+  if (slides(kind)) out.limit = a.window;
   if (kind == MixerKind::kChunked) out.limit = a.chunk;
   if (layer.reuse && !a.indexer) return {};
   if (a.indexer && !layer.reuse && !layer.whole && out.limit == 0) out.index_elements = to_double(a.indexer->head_dim);
@@ -61,7 +61,8 @@ LayerCache layer_cache(const ModelSpec& model, const LayerKind& layer) {
     case MixerKind::kHca: break;  // compressed_cache
     case MixerKind::kCross:
     case MixerKind::kFullCross:
-      if (layer.mixer == MixerKind::kFullCross) out = attention_cache(model.attention, layer);
+    case MixerKind::kSlidingCross:
+      if (attends_twice(layer.mixer)) out = attention_cache(model.attention, layer);
       out.ways = model.attention.kv_heads;
       out.fixed_elements = cross_elements(model);
       return out;

@@ -16,7 +16,7 @@ class AttentionBuilder {
  public:
   AttentionBuilder(OpList<R>& list, const LayerKind& kind)
       : list_(list), kind_(kind.mixer), layer_(kind), a_(list.model().attention), dims_(list.dims()) {
-    heads_ = kind_ == MixerKind::kSliding ? dims_.local : dims_.attention;
+    heads_ = slides(kind_) ? dims_.local : dims_.attention;
   }
 
   void build() {
@@ -48,7 +48,7 @@ class AttentionBuilder {
     list_.matmul("cross query projection", Part::kAttention, TpRule::kColumn, dims_.d_model, q_width, a_.qkv_bias,
                  TpRule::kColumn);
     list_.last().extra_parameters = list_.last().extra_parameters + cross_weights();
-    list_.matmul(kCrossKeysValues, Part::kAttention, TpRule::kKvColumn, dims_.d_model, kv_width, a_.qkv_bias,
+    list_.matmul(kCrossKeysValues, Part::kAttention, TpRule::kKvColumn, source_width(), kv_width, a_.qkv_bias,
                  TpRule::kKvColumn);
     if (!a_.key_bias) list_.last().extra_parameters = kv_width / R(2.0);
     list_.last().groups = heads_.kv_heads;
@@ -76,6 +76,12 @@ class AttentionBuilder {
   double source_rows() const {
     const TowerSpec& tower = list_.model().towers.front();
     return tower.per_token / static_cast<double>(tower.merge);
+  }
+  /// Width of what the tower hands on.
+  R source_width() const {
+    if (list_.model().towers.empty()) return dims_.d_model;
+    const TowerSpec& tower = list_.model().towers.front();
+    return fixed<R>(tower.projector.empty() ? tower.network.d_model : tower.projector.back().out);
   }
   R cross_weights() const { return a_.cross_gates ? R(2.0) * heads_.head_dim + R(2.0) : R(0.0); }
 
@@ -277,7 +283,7 @@ class AttentionBuilder {
              .kind = OpKind::kAttention,
              .part = Part::kAttention,
              .tp = TpRule::kHeads,
-             .extra_parameters = (kind_ == MixerKind::kSliding ? a_.local_sinks : a_.sinks) ? heads_.heads : R(0.0),
+             .extra_parameters = (slides(kind_) ? a_.local_sinks : a_.sinks) ? heads_.heads : R(0.0),
              .qk_width = heads_.heads * heads_.head_dim,
              .v_width = heads_.heads * v_dim,
              .heads = heads_.heads,
@@ -349,9 +355,9 @@ class AttentionBuilder {
 
   void reach(Op<R>& op) const {
     if (!a_.causal) {
-      op.reach = kind_ == MixerKind::kSliding ? Reach::kAround : Reach::kBoth;
+      op.reach = slides(kind_) ? Reach::kAround : Reach::kBoth;
       op.span = dims_.window;
-    } else if (kind_ == MixerKind::kSliding) {
+    } else if (slides(kind_)) {
       op.reach = Reach::kWindow;
       op.span = dims_.window;
     } else if (kind_ == MixerKind::kChunked) {

@@ -40,7 +40,7 @@ class LayerBuilder {
       mix(norms > parts);
       residual(attends() ? "attention residual" : "mixer residual", R(2.0));
       if (model_.residual_block > 0) earlier_blocks();
-      if (kind_.mixer == MixerKind::kFullCross) cross();
+      if (attends_twice(kind_.mixer)) cross(norms > parts);
       if (feeds) mix_streams();
       if (feeds && norms >= 2) list_.norm("mlp norm", dims_.d_model, Keep::kSelective, true);
     }
@@ -65,9 +65,10 @@ class LayerBuilder {
     if (model_.laurel_rank > 0) laurel();
   }
 
-  void cross() {
+  void cross(bool post_norm) {
     list_.norm("cross-attention norm", dims_.d_model, Keep::kSelective, true);
     add_cross_attention(list_, kind_);
+    if (post_norm) list_.norm("post-cross-attention norm", dims_.d_model, Keep::kSelective);
     residual("cross-attention residual", R(2.0));
   }
 

@@ -54,13 +54,18 @@ class RecurrenceBuilder {
   }
 
   /// Each channel of a key decays by itself; decay and output gate come through head_dim (Kimi Linear,
-  /// arXiv:2510.26692 section 4). The chunks' products are those of the gated delta rule.
+  /// arXiv:2510.26692 section 4) or straight from the token (Ling 3). The chunks' products are those of the gated delta
+  /// rule.
   void kda(const KdaSpec& k) {
     const R heads = fixed<R>(k.heads), dim = fixed<R>(k.head_dim);
     const R width = heads * dim;
     column("query, key and value projection", d_model_, R(3.0) * width);
     convolution(R(3.0) * width, fixed<R>(k.conv_kernel), false);
-    low_rank("decay", dim, width);
+    if (k.full_rank_decay) {
+      column("decay projection", d_model_, width);
+    } else {
+      low_rank("decay", dim, width);
+    }
     column("write strength projection", d_model_, heads);
     const R chunk(kGdnChunk);
     const R state = width * dim;
@@ -368,6 +373,7 @@ void add_recurrence(OpList<R>& list, const LayerKind& kind) {
     case MixerKind::kHca:
     case MixerKind::kCross:
     case MixerKind::kFullCross:
+    case MixerKind::kSlidingCross:
     case MixerKind::kFull:
     case MixerKind::kSliding:
     case MixerKind::kChunked:

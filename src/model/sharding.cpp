@@ -49,6 +49,7 @@ std::vector<std::string> undivided_heads(const ModelSpec& model, std::int64_t tp
       case MixerKind::kMla:
       case MixerKind::kCross:
       case MixerKind::kFullCross:
+      case MixerKind::kSlidingCross:
       case MixerKind::kStrided:
       case MixerKind::kFullMamba2: {
         const AttentionShape shape = model.attention.shape(kind.mixer);

@@ -44,6 +44,7 @@ class TowerBuilder {
     for (const ProjectorLayer& p : tower_.stem) {
       ends.matmul("tower input projection", Part::kMlp, TpRule::kSequence, fixed<R>(p.in), fixed<R>(p.out), p.bias,
                   TpRule::kSequence);
+      ends.last().rows = fixed<R>(p.times);
     }
     const std::int64_t others = tower_.other_weights + network.learned_positions * network.d_model;
     const R norm = dims.d_model * R(network.final_norm ? network.norm_parameters() : 0.0);
@@ -60,6 +61,7 @@ class TowerBuilder {
     for (const ProjectorLayer& p : tower_.projector) {
       projector.matmul("tower projector", Part::kMlp, TpRule::kSequence, fixed<R>(p.in), fixed<R>(p.out), p.bias,
                        TpRule::kSequence);
+      projector.last().rows = fixed<R>(p.times);
     }
     put(projector.take(), 1, positions_ / fixed<R>(tower_.merge));
     return std::move(out_);

@@ -371,7 +371,7 @@ class CollectiveBuilder {
 
   /// Each half of a layer ends in a sum over the ranks its last matmul was divided over.
   void reductions(const LayerKind& kind, double count) {
-    const double parts = (kind.mixer != MixerKind::kNone ? 1 : 0) + (kind.mixer == MixerKind::kFullCross ? 1 : 0) +
+    const double parts = (kind.mixer != MixerKind::kNone ? 1 : 0) + (attends_twice(kind.mixer) ? 1 : 0) +
                          (kind.ffn != FfnKind::kNone ? 1 : 0);
     const double halves = model_.parallel_block ? 1 : parts;
     all_reduce("tensor all-reduce", count * halves, reduce_, dims_.d_model);

@@ -122,7 +122,9 @@ std::string missing_block(MixerKind kind, const ModelSpec& model) {
     if (a.mla) return fmt::format("a {} layer needs attention of kind mha, gqa or mqa", name_of(kind));
     if (a.heads == 0) return fmt::format("a {} layer needs the model's attention: block", name_of(kind));
   }
+  if (attends_across(kind) && model.towers.empty()) return "a cross layer needs towers: to attend to";
   switch (kind) {
+    case MixerKind::kSlidingCross:
     case MixerKind::kSliding: return a.window == 0 ? "a sliding layer needs attention.window" : "";
     case MixerKind::kChunked: return a.chunk == 0 ? "a chunked layer needs attention.chunk" : "";
     case MixerKind::kMla: return !a.mla ? "an mla layer needs attention of kind mla" : "";
@@ -137,11 +139,11 @@ std::string missing_block(MixerKind kind, const ModelSpec& model) {
     case MixerKind::kCsa:
       return !a.compressed || !a.indexer ? "a csa layer needs attention.compressed and attention.indexer" : "";
     case MixerKind::kFull: return a.compressed ? "layers of compressed attention are csa, hca or sliding" : "";
-    case MixerKind::kCross:
-    case MixerKind::kFullCross: return model.towers.empty() ? "a cross layer needs towers: to attend to" : "";
     case MixerKind::kStrided: return !a.strided ? "a strided layer needs attention.strided" : "";
     case MixerKind::kRwkv: return !model.rwkv ? "an rwkv layer needs linear: of kind rwkv" : "";
     case MixerKind::kRglru: return !model.rglru ? "an rglru layer needs linear: of kind rglru" : "";
+    case MixerKind::kCross:
+    case MixerKind::kFullCross:
     case MixerKind::kNone: break;
   }
   return "";
@@ -296,6 +298,7 @@ void load_linear(const ConfigNode& node, ModelSpec& model, Problems& problems) {
     out.head_dim = fields.count("head_dim", kWidthRange);
     out.conv_kernel = fields.count("conv_kernel", {1, 1000});
     out.full_rank_gate = fields.flag("full_rank_gate", false);
+    out.full_rank_decay = fields.flag("full_rank_decay", false);
     model.kda = out;
   } else if (kind == 3) {
     model.conv = ConvSpec{fields.count("kernel", {1, 1000})};

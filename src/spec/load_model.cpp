@@ -169,7 +169,8 @@ std::vector<ProjectorLayer> load_projections(const ConfigNode* node, Problems& p
   if (node == nullptr) return out;
   for (const ConfigNode& item : node->items) {
     Fields layer(item, "projection of a tower", problems);
-    out.push_back({layer.count("in", kWidthRange), layer.count("out", kWidthRange), layer.flag("bias", false)});
+    out.push_back({layer.count("in", kWidthRange), layer.count("out", kWidthRange), layer.flag("bias", false),
+                   layer.optional_count("times", {1, 1e6}).value_or(1)});
     layer.finish();
   }
   return out;

@@ -18,9 +18,9 @@ namespace scalecalc {
 /// sequence, a window or a chunk; gdn is a gated delta network, kda one with a decay of each channel, lightning a
 /// linear attention with decay, conv a gated short convolution; full+mamba2 has both side by side, on one input. csa
 /// and hca attend to a window and to tokens compressed a little and a lot (DeepSeek-V4), csa to those an indexer picks.
-/// cross attends to a tower's output alone, full+cross to the sequence and then to an encoder's. strided attends to a
-/// window and, each head for itself, to every so manieth block before it; rwkv and rglru are recurrences of RWKV and of
-/// Griffin.
+/// cross attends to a tower's output alone, full+cross and sliding+cross to the sequence and then to an encoder's.
+/// strided attends to a window and, each head for itself, to every so manieth block before it; rwkv and rglru are
+/// recurrences of RWKV and of Griffin.
 enum class MixerKind : std::uint8_t {
   kFull,
   kSliding,
@@ -39,18 +39,25 @@ enum class MixerKind : std::uint8_t {
   kHca,
   kCross,
   kFullCross,
+  kSlidingCross,
   kStrided,
   kNone
 };
-inline constexpr std::array<std::string_view, 19> kMixerNames{
-    "full", "sliding", "chunked",     "mla", "gdn", "kda",   "lightning",  "conv",    "mamba1", "mamba2",
-    "rwkv", "rglru",   "full+mamba2", "csa", "hca", "cross", "full+cross", "strided", "none"};
+inline constexpr std::array<std::string_view, 20> kMixerNames{
+    "full", "sliding", "chunked",     "mla", "gdn", "kda",   "lightning",  "conv",          "mamba1",  "mamba2",
+    "rwkv", "rglru",   "full+mamba2", "csa", "hca", "cross", "full+cross", "sliding+cross", "strided", "none"};
 constexpr std::string_view name_of(MixerKind kind) { return kMixerNames[static_cast<std::size_t>(kind)]; }
 /// Full, sliding and chunked: the kinds the attention block's heads describe, alone or beside a state space.
 constexpr bool attends_by_heads(MixerKind kind) {
   return kind <= MixerKind::kChunked || (kind >= MixerKind::kFullMamba2 && kind <= MixerKind::kStrided);
 }
-constexpr bool attends_across(MixerKind kind) { return kind == MixerKind::kCross || kind == MixerKind::kFullCross; }
+/// Attends to the sequence, and behind that to an encoder's output.
+constexpr bool attends_twice(MixerKind kind) {
+  return kind == MixerKind::kFullCross || kind == MixerKind::kSlidingCross;
+}
+constexpr bool attends_across(MixerKind kind) { return kind == MixerKind::kCross || attends_twice(kind); }
+/// Attends to the sequence in a window.
+constexpr bool slides(MixerKind kind) { return kind == MixerKind::kSliding || kind == MixerKind::kSlidingCross; }
 constexpr bool attends(MixerKind kind) { return attends_by_heads(kind) || kind == MixerKind::kMla; }
 /// Hands a state on from token to token.
 constexpr bool recurs(MixerKind kind) {
@@ -144,7 +151,7 @@ struct AttentionSpec {
 
   /// Heads of a full, sliding or chunked layer.
   AttentionShape shape(MixerKind kind) const {
-    if (kind == MixerKind::kSliding && local) return *local;
+    if (slides(kind) && local) return *local;
     return {heads, kv_heads, head_dim, v_head_dim > 0 ? v_head_dim : head_dim};
   }
 };
@@ -158,12 +165,14 @@ struct GdnSpec {
   std::int64_t conv_kernel = 0;
 };
 
-/// Delta network whose keys decay channel by channel, through projections of low rank (Kimi Linear).
+/// Delta network whose keys decay channel by channel, through projections of low rank (Kimi Linear) or whole ones (Ling
+/// 3).
 struct KdaSpec {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t conv_kernel = 0;
-  bool full_rank_gate = false;  ///< of the output; else through head_dim
+  bool full_rank_gate = false;   ///< of the output; else through head_dim
+  bool full_rank_decay = false;  ///< of the keys; else through head_dim
   std::int64_t width() const { return heads * head_dim; }
 };
 
@@ -395,6 +404,7 @@ struct ProjectorLayer {
   std::int64_t in = 0;
   std::int64_t out = 0;
   bool bias = false;
+  std::int64_t times = 1;  ///< for each position, as a convolution before strides has it
 };
 
 /// A stack of layers in front of the model's own: what it reads is no text, or a text of its own (an encoder).

@@ -85,22 +85,26 @@ TEST(Towers, StandWholeWhereTensorRanksDivideNoHeads) {
 
 /// More layers under a policy keep less and take longer; a tower's are under it as soon as one of the model's is.
 TEST(Towers, RematIsMonotone) {
-  const ModelSpec tower = with_tower_of(5);
-  const auto of = [&](Remat remat, std::int64_t layers) {
-    LayoutFilter fix{.dp = 8, .tp = 1, .cp = 1, .zero = 0, .remat = remat};
-    if (layers > 0) fix.remat_layers = layers;
-    return only(tower, fix);
-  };
-  Plan before = of(Remat::kNone, 0);
-  for (const std::int64_t layers : {1, 2}) {
-    const Plan now = of(Remat::kFull, layers);
-    EXPECT_LT(now.memory.activations.value(), before.memory.activations.value()) << layers;
-    EXPECT_GT(now.time.compute.value(), before.time.compute.value()) << layers;
-    before = now;
+  for (const bool counted : {true, false}) {
+    ModelSpec tower = with_tower_of(5);
+    tower.towers.front().counted = counted;
+    const auto of = [&](Remat remat, std::int64_t layers) {
+      LayoutFilter fix{.dp = 8, .tp = 1, .cp = 1, .zero = 0, .remat = remat};
+      if (layers > 0) fix.remat_layers = layers;
+      return only(tower, fix);
+    };
+    for (const Remat policy : {Remat::kFull, Remat::kAttention, Remat::kMlp}) {
+      Plan before = of(Remat::kNone, 0);
+      for (const std::int64_t layers : {1, 2, 0}) {
+        const Plan now = of(policy, layers);
+        const std::string which =
+            std::string(name_of(policy)) + ' ' + std::to_string(layers) + (counted ? "" : " apart");
+        EXPECT_LT(now.memory.activations.value(), before.memory.activations.value()) << which;
+        EXPECT_GT(now.time.compute.value(), before.time.compute.value()) << which;
+        before = now;
+      }
+    }
   }
-  const Plan all = of(Remat::kFull, 0);
-  EXPECT_LT(all.memory.activations.value(), before.memory.activations.value());
-  EXPECT_GT(all.time.compute.value(), before.time.compute.value());
 }
 
 /// Activations that are offloaded leave the chip, whichever stack they are of, and the host holds them.

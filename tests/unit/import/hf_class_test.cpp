@@ -1,6 +1,7 @@
 // The class under `architectures`, keys that a family does not have, and layers by their own lists.
 #include <gtest/gtest.h>
 
+#include "import/hf_families.h"
 #include "model/kv_cache.h"
 #include "unit/import/imported.h"
 
@@ -8,8 +9,10 @@ namespace scalecalc {
 namespace {
 
 using test::contains;
+using test::has_default;
 using test::import;
 using test::Json;
+using test::mixers;
 using test::problems;
 using test::small;
 using test::spec;
@@ -50,6 +53,15 @@ TEST(HfClass, OfAWrapperSaysTheHeadAndOfItsLanguageModelTheFamily) {
   EXPECT_EQ(total(wrapped("LlavaForConditionalGeneration", "LlamaModel")), kHeadless + 64 * 1000);
   EXPECT_EQ(total(wrapped("InternVLChatModel", "LlamaForCausalLM")), kHeadless + 64 * 1000);
   EXPECT_EQ(total(wrapped("LlavaModel", "LlamaForCausalLM")), kHeadless);
+  Json named = wrapped("SomeModel", "LlamaModel");
+  named["auto_map"] = {{"AutoModelForCausalLM", "modeling_some.SomeModel"}};
+  EXPECT_EQ(total(named), kHeadless + 64 * 1000) << "called a model, and for generating";
+  const Json omni = {
+      {"architectures", {"SomeOmniModel"}},
+      {"model_type", "wrapper"},
+      {"thinker_config",
+       {{"architectures", {"SomeThinkerForConditionalGeneration"}}, {"text_config", of_class("LlamaModel")}}}};
+  EXPECT_EQ(total(omni), kHeadless + 64 * 1000) << "the thinker's class says the head, not that of all parts";
   EXPECT_NE(problems(wrapped("LlavaForConditionalGeneration", "BertModel")).find("'BertModel' is none of family"),
             std::string::npos);
 }
@@ -248,6 +260,101 @@ TEST(HfChecks, SinksOfSlidingLayersAlone) {
   EXPECT_EQ(count_parameters(spec(config)).total, none + 6 * 8 + 2 * 4);
   config["add_swa_attention_sink_bias"] = false;
   EXPECT_EQ(count_parameters(spec(config)).total, none + 2 * 4);
+}
+
+TEST(HfClass, OfARewardModelIsItsFamilysScore) {
+  EXPECT_EQ(total(of_class("InternLM2ForRewardModel", small("internlm2"))), kHeadless + 64);
+  // Biases of queries, keys and values in each of 8 layers; a layer with a bias before the score, which has one.
+  constexpr long long kQwen = kHeadless + 8 * 3 * 64 + 64 * 64 + 64;
+  EXPECT_EQ(total(of_class("Qwen2ForRewardModel", small("qwen2"))), kQwen + 64 + 1);
+  EXPECT_EQ(total(of_class("Qwen2ForProcessRewardModel", small("qwen2"))), kQwen + 2 * 64 + 2) << "two labels a step";
+  EXPECT_NE(problems(of_class("BertForRewardModel", small("bert"))).find("is not modelled"), std::string::npos);
+}
+
+TEST(HfClass, OfOneFamilyMayHaveSeveralNames) {
+  const auto family = [](const char* stem) {
+    const HfFamily* found = find_hf_family_of_class(stem);
+    return found == nullptr ? "" : std::string(found->name);
+  };
+  EXPECT_EQ(family("MiniMaxM3Sparse"), "minimax_m3");
+  EXPECT_EQ(family("BailingMoeV2_5"), "bailing_hybrid");
+  EXPECT_EQ(family("BailingMoeV3"), "bailing_hybrid");
+  EXPECT_EQ(family("LlavaLlama"), "llama");
+}
+
+Json ling() {
+  Json config = small("bailing_hybrid");
+  config.update({{"q_lora_rank", nullptr},
+                 {"kv_lora_rank", 16},
+                 {"qk_nope_head_dim", 8},
+                 {"qk_rope_head_dim", 8},
+                 {"v_head_dim", 16},
+                 {"head_dim", 16},
+                 {"num_experts", 4},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 32},
+                 {"n_group", 1},
+                 {"topk_group", 1},
+                 {"layer_group_size", 3}});
+  return config;
+}
+
+/// Latent attention ends each group of layers and stands behind the last whole one.
+TEST(HfVariants, OfLingHaveLightningOrDeltaAttention) {
+  EXPECT_EQ(mixers(spec(ling())), "llmllmmm");
+  Json delta = ling();
+  delta["short_conv_kernel_size"] = 4;
+  EXPECT_NE(problems(delta).find("'no_kda_lora' is read as true only"), std::string::npos);
+  delta["no_kda_lora"] = true;
+  EXPECT_EQ(mixers(spec(delta)), "kkmkkmmm");
+  const long long plain = total(delta);
+  EXPECT_TRUE(has_default(import(delta).notes, "gated_attention_proj_granularity_type", "no gate"));
+  delta["gated_attention_proj_granularity_type"] = "head_wise";
+  EXPECT_EQ(total(delta), plain + 4 * 64 * 4) << "4 latent layers of 4 heads";
+  delta["gated_attention_proj_granularity_type"] = "element_wise";
+  EXPECT_EQ(total(delta), plain + 4 * 64 * 4 * 16);
+  delta["gated_attention_proj_granularity_type"] = "block_wise";
+  EXPECT_NE(problems(delta).find("gates of kind 'block_wise' are not read"), std::string::npos);
+  Json listed = ling();
+  listed["layer_group_size"] = {1, 1, 0, 1, 1, 0, 0, 1};
+  EXPECT_EQ(mixers(spec(listed)), "llmllmml");
+  listed["layer_group_size"] = {1, 0};
+  EXPECT_NE(problems(listed).find("'layer_group_size' lists 2 layers, and the model has 8"), std::string::npos);
+  for (const char* key : {"use_bias", "use_mla_nope", "multi_gate", "value_norm", "use_kda_lora"}) {
+    Json other = ling();
+    other[key] = true;
+    EXPECT_NE(problems(other).find(std::string("'") + key + "' is read as false only"), std::string::npos) << key;
+  }
+}
+
+Json t5gemma() {
+  Json stack = small("t5_gemma_module");
+  stack["head_dim"] = 16;
+  return {{"architectures", {"T5GemmaForConditionalGeneration"}},
+          {"model_type", "t5gemma"},
+          {"encoder", stack},
+          {"decoder", stack}};
+}
+
+/// Eight layers of Gemma 2 twice, four norms each, with a cross attention and its two norms in the decoder's.
+TEST(HfVariants, T5GemmaIsTwoStacks) {
+  constexpr long long kStack = 8 * (kLayer + 2 * 64) + 64 + 1000 * 64, kCross = 8 * (4 * 64 * 64 + 2 * 64);
+  EXPECT_EQ(total(t5gemma()), 2 * kStack + kCross) << "the encoder has an embedding of its own";
+  const ModelSpec model = spec(t5gemma());
+  EXPECT_EQ(name_of(model.kinds[model.layer_kind[0]].mixer), "sliding+cross");
+  EXPECT_EQ(name_of(model.kinds[model.layer_kind[1]].mixer), "full+cross");
+  Json wide = t5gemma();
+  wide["encoder"]["hidden_size"] = 128;
+  // Twice the width of all matrices and norms; of cross attention keys and values read it.
+  EXPECT_EQ(total(wide), kStack + 8 * (2 * kLayer + 2 * 128) + 128 + 1000 * 128 + kCross + 8 * 2 * 64 * 64);
+  wide["decoder"]["cross_attention_hidden_size"] = 64;
+  EXPECT_NE(problems(wide).find("'cross_attention_hidden_size' is 64, and the encoder is 128 wide"), std::string::npos);
+  Json alone = t5gemma();
+  alone.erase("encoder");
+  EXPECT_NE(problems(alone).find("the file has no 'encoder'"), std::string::npos);
+  for (const char* other : {"T5GemmaEncoderModel", "T5GemmaForTokenClassification"}) {
+    EXPECT_NE(problems(of_class(other, t5gemma())).find("is not read"), std::string::npos) << other;
+  }
 }
 
 }  // namespace

@@ -86,6 +86,22 @@ TEST(Images, OfCrossAttentionAreNoTokens) {
   EXPECT_EQ(model.attention.cross_tokens, 2 * 4 * 1601);
 }
 
+/// Sound that is played to Qwen3-Omni: each position is one of eight frames of 128 frequencies, through three
+/// convolutions of 3 x 3 over 4 x 64, 2 x 32 and 16 of them, 480 channels each, a projection and 32 layers.
+TEST(Images, SoundPassesItsConvolutionsBeforeTheyStride) {
+  ModelSpec omni = with_tower("qwen3-omni-30b");
+  ASSERT_EQ(omni.towers.size(), 2U);
+  TowerSpec& audio = omni.towers.back();
+  ASSERT_EQ(audio.name, "audio");
+  const auto flops = [&](double per_token) {
+    audio.per_token = per_token;
+    return training_flops(omni, 1500).six_n;
+  };
+  const double stem = 256.0 * 9 * 480 + (64.0 + 16) * 9 * 480 * 480 + 7680.0 * 1280;
+  const double layers = 32.0 * 12 * 1280 * 1280, ends = 1280.0 * 1280 + 1280 * 2048;
+  EXPECT_NEAR((flops(1) - flops(0)) / (6 * (stem + layers + ends)), 1, 1e-9);
+}
+
 TEST(Images, WrongOnesAreErrors) {
   for (const char* typed : {"2x1024", "x1x1", "2x1024x1024x3", "0x1x1", "ax1x1", ""}) {
     EXPECT_THROW(images_of(typed), UserError) << typed;

@@ -55,6 +55,22 @@ TEST(StoredBytes, AreThoseOfRealCheckpoints) {
   }
 }
 
+/// Gemma 4's experts of 704 stand beside the MLP, which NVIDIA's NVFP4 checkpoint leaves in bf16 with attention and
+/// routers: 30 layers of 128.
+TEST(StoredBytes, ExpertsBesideTheMlpAreNoneOfItsModules) {
+  const ModelSpec gemma = checkpoint("gemma-4-26b-a4b",
+                                     "{quant_algo: NVFP4, group_size: 16, exclude_modules: [lm_head, "
+                                     "'model.language_model.layers.*.mlp*', 'model.language_model.layers.*.router*', "
+                                     "'model.language_model.layers.*.self_attn*']}");
+  const double experts = 30.0 * 128 * 3 * 2816 * 704;
+  EXPECT_EQ(bytes_of(gemma), experts * 4.5 / 8 + 2 * (25233141790 - experts));
+  // Granite 4 has a shared MLP beside its 72 experts of 40 layers: what is said of it is said of it alone.
+  const ModelSpec granite =
+      checkpoint("granite-4.0-h-small", "{quant_algo: NVFP4, group_size: 16, exclude_modules: ['*shared_mlp*']}");
+  EXPECT_EQ(row(stored_weights(granite, *granite.quantization), "routed experts", WeightFormat::kNvfp4).parameters,
+            40.0 * 72 * 3 * 4096 * 768);
+}
+
 /// DeepSeek-V3: d 7168, 61 layers, 128 heads, latents of 1536 and 512, heads of 128 + 64, values of 128. NVIDIA's
 /// R1-0528-NVFP4-v2 leaves the projections to and from the latents in bf16, and the prediction module.
 constexpr double kLatents = 61.0 * (7168 * 1536 + 1536 * 128 * 192 + 7168 * 576 + 512 * 128 * 256);

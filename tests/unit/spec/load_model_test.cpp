@@ -41,7 +41,7 @@ TEST(LoadModel, ExplainsALayerKindItDoesNotKnow) {
   EXPECT_EQ(model_errors(model(std::string(kHeads) + "layers: [{repeat: 2, kinds: [full/dens]}]\n")),
             "m.yaml:10:30: unknown layer kind 'full/dens', expected MIXER/FFN with a mixer of full, sliding, chunked, "
             "mla, gdn, kda, lightning, conv, mamba1, mamba2, rwkv, rglru, full+mamba2, csa, hca, cross, full+cross, "
-            "strided, none and an FFN "
+            "sliding+cross, strided, none and an FFN "
             "of dense, moe, none | did "
             "you mean 'full/dense'?\n");
   const std::string both = model_errors(model(std::string(kHeads) + "layers: [{repeat: 2, kinds: [none/none]}]\n"));
