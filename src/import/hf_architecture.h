@@ -117,6 +117,7 @@ struct HfTower {
   std::string_view name = "vision";
   bool counted = false;
   Size d_model, heads, d_ff, layers;
+  Size vocab;                   ///< of an embedding of its own; 0: none
   Size kv_heads;                ///< 0: heads
   Size head_dim;                ///< 0: d_model / heads
   std::int64_t norms = 2;       ///< of a layer

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "import/hf_towers.h"
 
 namespace scalecalc {
 namespace {
@@ -468,9 +469,8 @@ constexpr std::array<std::string_view, 63> kStillMoreHarmless{"add_bias_logits",
                                                               "use_linear_silu",
                                                               "use_xentropy"};
 /// The same by how they begin or end.
-constexpr std::array<std::string_view, 12> kHarmlessStarts{"mask_",    "rope_",      "swa_rope_",    "initializer_",
-                                                           "forced_",  "bad_words",  "vision_",      "mm_",
-                                                           "tune_mm_", "freeze_mm_", "unfreeze_mm_", "use_mm_"};
+constexpr std::array<std::string_view, 7> kHarmlessStarts{"mask_",   "rope_",     "swa_rope_", "initializer_",
+                                                          "forced_", "bad_words", "vision_"};
 constexpr std::array<std::string_view, 16> kHarmlessEnds{"_token_id",  "_token_ids",    "_token_index", "dropout",
                                                          "_pdrop",     "_dropout_prob", "_eps",         "_epsilon",
                                                          "_init",      "_std",          "_placeholder", "_vision_chunk",
@@ -589,7 +589,8 @@ void report_unread_keys(HfReading& r) {
   for (const std::string& key : r.keys.unread()) {
     const ConfigNode* value = r.keys.text().find(key) != nullptr ? r.keys.text().find(key) : r.keys.top().find(key);
     if (value != nullptr && value->is_null()) continue;
-    if (!is_checked(key) && !harmless(key) && !repeats(r.keys, key)) unknown.push_back(key);
+    if (!is_checked(key) && !harmless(key) && !of_named_tower(r.keys, key) && !repeats(r.keys, key))
+      unknown.push_back(key);
   }
   if (unknown.empty()) return;
   r.keys.warn(fmt::format("keys of no known meaning, from which nothing is read: {}", join(unknown, ", ")));

@@ -74,6 +74,12 @@ const HfFamily& checked(const HfFamily& family, const SourceSpan& where) {
   return family;
 }
 
+/// LLaVA's own files say "llava" whatever language model is in them, and their class says which.
+const HfFamily* family_of_type(const ConfigNode& map, std::string_view type) {
+  const HfFamily* by_class = type == "llava" ? find_hf_family_of_class(hf_class(map).stem) : nullptr;
+  return by_class != nullptr ? by_class : find_hf_family(type);
+}
+
 /// What the file says it is: for a draft the class, else model_type of the language model, of the whole, or the class.
 const HfFamily& family_of(const ConfigNode& top, const ConfigNode& text) {
   const ConfigNode* found = nullptr;
@@ -87,7 +93,7 @@ const HfFamily& family_of(const ConfigNode& top, const ConfigNode& text) {
   for (const ConfigNode* map : {&text, &top}) {
     const ConfigNode* type = model_type_of(*map);
     if (type == nullptr) continue;
-    if (const HfFamily* family = find_hf_family(type->text)) return checked(*family, type->span);
+    if (const HfFamily* family = family_of_type(*map, type->text)) return checked(*family, type->span);
     if (found == nullptr) found = type;
   }
   const std::string others = known_families() + "; --assume FAMILY reads the file as one of them";

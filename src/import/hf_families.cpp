@@ -249,9 +249,10 @@ namespace {
 constexpr std::array kFamilies{
     HfFamily{"llama", "exaone xverse baichuan llava llava_llama", false, read_llama},
     HfFamily{"granite", "", false, read_llama},
-    HfFamily{"mistral", "", false, read_mistral},
+    HfFamily{"mistral", "llava_mistral", false, read_mistral},
     HfFamily{"mixtral", "", false, read_mixtral},
-    HfFamily{"qwen2", "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen2_5_omni_text", false, read_qwen2},
+    HfFamily{"qwen2", "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen2_5_omni_text llava_qwen llava_qwen2",
+             false, read_qwen2},
     HfFamily{"qwen2_moe", "", false, read_qwen2_moe},
     HfFamily{"qwen3", "qwen3_vl qwen3_vl_text", false, read_qwen3},
     HfFamily{"qwen3_moe", "qwen3_vl_moe qwen3_vl_moe_text qwen3_omni_moe_text", false, read_qwen3_moe},

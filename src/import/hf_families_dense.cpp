@@ -72,25 +72,107 @@ void read_exaone4(HfReading& r) {
   set_exaone_window(r, true);
 }
 
+namespace {
+
+/// sliding_windows: of each layer the tokens it looks back, 0 or null for all of them. Windows of one size are read.
+void set_listed_windows(HfReading& r, const ConfigNode& listed) {
+  HfArchitecture& m = r.model;
+  if (listed.items.size() != m.layers.size()) {
+    r.keys.problems().add(listed.span, fmt::format("'sliding_windows' lists {} layers, and the model has {}",
+                                                   listed.items.size(), m.layers.size()));
+    return;
+  }
+  Size window;
+  std::vector<bool> slides;
+  for (const ConfigNode& item : listed.items) {
+    const Size own = item.is_null() ? Size{} : r.keys.whole(item, "sliding_windows", {0, 1e9}).value_or(Size{});
+    slides.push_back(own.value > 0);
+    if (window.value == 0) window = own;
+    if (own.value == 0 || own.value == window.value) continue;
+    r.keys.problems().add(item.span,
+                          fmt::format("'sliding_windows' has a window of {} beside one of {}", own.value, window.value),
+                          "windows of one size are read, and 0 for layers without");
+    return;
+  }
+  set_sliding(r, window, [&](std::int64_t i) { return slides[static_cast<std::size_t>(i)]; });
+  for (std::size_t i = 0; i < slides.size() && window.value > 0; ++i) {
+    if (slides[i] || m.layers[i].mixer != "sliding") continue;
+    r.keys.problems().add(listed.items[i].span,
+                          fmt::format("layer {} slides by 'layer_types', and 'sliding_windows' gives it no window", i));
+  }
+}
+
+/// is_moe_layer: of each layer whether it has experts.
+std::optional<std::vector<bool>> listed_experts(HfReading& r) {
+  const ConfigNode* listed = r.keys.list({"is_moe_layer"});
+  if (listed == nullptr) return std::nullopt;
+  if (listed->items.size() != r.model.layers.size()) {
+    r.keys.problems().add(listed->span, fmt::format("'is_moe_layer' lists {} layers, and the model has {}",
+                                                    listed->items.size(), r.model.layers.size()));
+    return std::nullopt;
+  }
+  std::vector<bool> out;
+  for (const ConfigNode& item : listed->items) {
+    const bool word = item.kind == ConfigNode::Kind::kScalar && !item.quoted;
+    const bool yes = word && (item.text == "true" || item.text == "1");
+    if (!yes && !(word && (item.text == "false" || item.text == "0"))) {
+      r.keys.problems().add(item.span,
+                            fmt::format("'is_moe_layer' must list true or false, not {}", in_quotes(value_text(item))),
+                            "read: true, false, 1, 0");
+    }
+    out.push_back(yes);
+  }
+  return out;
+}
+
+/// Its modules are dense and look at all tokens, unless mtp_layer_types says that they slide (vLLM exaone_moe.py).
+void read_exaone_mtp(HfReading& r) {
+  read_mtp(r);
+  if (r.model.mtp_layers.value == 0) return;
+  r.model.mtp_kind = {.mixer = "full", .ffn = "dense"};
+  const ConfigNode* types = r.keys.list({"mtp_layer_types"});
+  if (types == nullptr || types->items.empty()) return;
+  const std::string& first = types->items.front().text;
+  for (const ConfigNode& item : types->items) {
+    if (item.text == first && (first == "full_attention" || first == "sliding_attention")) continue;
+    r.keys.problems().add(item.span, fmt::format("'mtp_layer_types' has {}", in_quotes(value_text(item))),
+                          "modules of one kind are read: full_attention, sliding_attention");
+    return;
+  }
+  if (first != "sliding_attention") return;
+  r.model.mtp_kind.mixer = "sliding";
+  if (r.model.window.value > 0) return;
+  r.keys.problems().add(types->span, "'mtp_layer_types' has sliding modules, and the model has no window");
+}
+
+}  // namespace
+
 /// K-EXAONE: EXAONE 4's attention, and experts as DeepSeek-V3 has them.
 void read_exaone_moe(HfReading& r) {
   read_shape(r, {.max_seq = 2048});
   r.model.qk_norm = "head_dim";
-  set_exaone_window(r, false);
+  if (const ConfigNode* windows = r.keys.list({"sliding_windows"})) {
+    r.keys.find({"sliding_window"});  // the list goes before them
+    r.keys.find({"sliding_window_pattern"});
+    set_listed_windows(r, *windows);
+  } else {
+    set_exaone_window(r, false);
+  }
   if (!read_moe(r, {.experts = 64, .top_k = 8, .d_ff = 1024})) return;
   read_shared_experts(r, 1);
   read_groups(r, 1, 1);
   r.model.moe->router_correction_bias = true;
-  const ConfigNode* listed = r.keys.list({"is_moe_layer"});
-  const bool fits = listed != nullptr && listed->items.size() == r.model.layers.size();
-  if (listed != nullptr && !fits) {
-    r.keys.problems().add(listed->span, fmt::format("'is_moe_layer' lists {} layers, and the model has {}",
-                                                    listed->items.size(), r.model.layers.size()));
+  const auto listed = listed_experts(r);
+  const ConfigNode* ends = r.keys.find({"first_last_k_dense_replace"});
+  if (ends != nullptr && !ends->is_null() && !r.keys.has({"is_moe_layer"}) && !r.keys.has({"mlp_layer_types"})) {
+    r.keys.problems().add(ends->span,
+                          fmt::format("'first_last_k_dense_replace' is {}, and nothing says which layers have experts",
+                                      value_text(*ends)),
+                          "read: is_moe_layer, mlp_layer_types, first_k_dense_replace");
   }
   const std::int64_t dense = r.keys.size_or({"first_k_dense_replace"}, 1, {0, 1e4}).value;
-  set_moe_layers(
-      r, [&](std::int64_t i) { return fits ? listed->items[static_cast<std::size_t>(i)].text == "true" : i >= dense; });
-  read_mtp(r);
+  set_moe_layers(r, [&](std::int64_t i) { return listed ? (*listed)[static_cast<std::size_t>(i)] : i >= dense; });
+  read_exaone_mtp(r);
 }
 
 void read_internlm2(HfReading& r) {

@@ -313,7 +313,7 @@ HfTower t5gemma_encoder(const HfArchitecture& e, const SourceSpan& where) {
   out.activation = e.activation;
   out.layernorm = out.mlp_bias = false;
   out.qkv_bias = out.o_bias = e.qkv_bias;
-  out.other_weights = e.vocab.value * e.d_model.value;
+  out.vocab = e.vocab;
   if (!e.has_mixer("sliding")) return out;
   out.window = {2 * e.window.value - 1, e.window.where};
   for (std::int64_t i = 0; i < e.layer_count(); ++i) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "import/hf_class.h"
 #include "import/hf_read.h"
 
 namespace scalecalc {
@@ -445,7 +446,11 @@ void set_bailing_mixers(HfReading& r, std::string_view linear) {
     }
     return;
   }
-  const auto group = static_cast<std::size_t>(r.keys.size_or({"layer_group_size"}, 1, {1, 1e4}).value);
+  // Of Ling 3 the class's default is another in each release.
+  const HfNames names{"layer_group_size"};
+  const auto group = static_cast<std::size_t>(
+      (linear == "kda" ? r.keys.required(names, "layers of a group", {1, 1e4}) : r.keys.size_or(names, 5, {1, 1e4}))
+          .value);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const bool whole = (i + 1) % group == 0 || i >= layers.size() / group * group;
     layers[i].mixer = whole ? "mla" : linear;
@@ -454,25 +459,47 @@ void set_bailing_mixers(HfReading& r, std::string_view linear) {
 
 /// What changes the shapes of this family and no released model has.
 void refuse_bailing_variants(HfReading& r, bool delta) {
-  for (const HfNames& names : {HfNames{"use_qkv_bias"}, HfNames{"use_bias"}, HfNames{"use_mla_nope"},
-                               HfNames{"multi_gate"}, HfNames{"scale_router_input"}, HfNames{"use_nGPT"},
-                               HfNames{"up_proj_norm"}, HfNames{"value_norm"}, HfNames{"use_kda_lora"}}) {
+  for (const HfNames& names :
+       {HfNames{"use_qkv_bias"}, HfNames{"use_bias"}, HfNames{"use_mla_nope"}, HfNames{"multi_gate"},
+        HfNames{"scale_router_input"}, HfNames{"use_nGPT"}, HfNames{"up_proj_norm"}, HfNames{"value_norm"},
+        HfNames{"use_kda_lora"}, HfNames{"mtp_use_kda"}}) {
     const ConfigNode* said = r.keys.find(names);
     if (said == nullptr || said->is_null() || said->text == "false") continue;
     r.keys.problems().add(said->span, fmt::format("'{}' is read as false only", *names.begin()));
   }
   const std::string router = r.keys.text_or({"router_type"}, "topN");
   if (router == "MultiRouter") r.keys.problems().add(r.keys.find({"router_type"})->span, "a MultiRouter is not read");
-  if (delta && !r.keys.flag({"no_kda_lora"}, false)) {
-    r.keys.problems().add(r.keys.span(), "'no_kda_lora' is read as true only");
+  if (delta && !r.keys.flag({"no_kda_lora"}, true)) {
+    r.keys.problems().add(r.keys.find({"no_kda_lora"})->span, "'no_kda_lora' is read as true only");
   }
+  // 0: as many as heads, as all of them are read.
+  const auto linear = r.keys.size({"num_kv_heads_for_linear_attn"}, {0, 1e5});
+  if (!linear || !linear->known || linear->value == 0 || linear->value == r.model.heads.value) return;
+  r.keys.problems().add(
+      linear->where, fmt::format("'num_kv_heads_for_linear_attn' is {}, and is read as 0 or num_attention_heads ({})",
+                                 linear->value, r.model.heads.value));
+}
+
+/// Ling 3 by its class or model_type, or in a file without a class by keys that the one before has not.
+bool is_ling_3(HfReading& r) {
+  const std::string_view stem = hf_class(r.keys.text()).stem;
+  if (stem == "BailingMoeV3") return true;
+  if (stem == "BailingMoeV2_5") return false;
+  const ConfigNode* type = r.keys.text().find("model_type");
+  if (type != nullptr && type->text == "bailing_moe_v3") return true;
+  const auto& entries = r.keys.text().entries;
+  return std::any_of(entries.begin(), entries.end(), [](const ConfigNode::Entry& e) {
+    return e.key.starts_with("kda_") || e.key == "no_kda_lora" || e.key == "short_conv_kernel_size" ||
+           e.key == "gated_attention_proj_granularity_type";
+  });
 }
 
 /// A gate of latent attention's output, one a head or one an element.
 void read_bailing_gate(HfReading& r) {
   const HfNames names{"gated_attention_proj_granularity_type"};
-  if (!r.keys.has(names)) return r.keys.defaulted(*names.begin(), "no gate", kClassDefault);
-  const std::string kind = r.keys.text_or(names, "");
+  if (r.keys.says_none(names)) return;
+  if (!r.keys.has(names)) r.keys.defaulted(*names.begin(), "head_wise", kClassDefault);
+  const std::string kind = r.keys.text_or(names, "head_wise");
   r.model.head_gate = kind == "head_wise";
   r.model.output_gate = kind == "element_wise";
   if (r.model.head_gate || r.model.output_gate) return;
@@ -487,13 +514,13 @@ void read_bailing_gate(HfReading& r) {
 void read_bailing_hybrid(HfReading& r) {
   HfArchitecture& m = r.model;
   read_mla_shape(r, {.max_seq = 32768, .q_lora_rank = 0});
-  const auto kernel = r.keys.size({"short_conv_kernel_size"}, {1, 1000});
+  const bool delta = is_ling_3(r);
   const Size dim = r.keys.size_or({"head_dim"}, 128);
-  refuse_bailing_variants(r, kernel.has_value());
-  set_bailing_mixers(r, kernel ? "kda" : "lightning");
+  refuse_bailing_variants(r, delta);
+  set_bailing_mixers(r, delta ? "kda" : "lightning");
   const bool normed = r.keys.flag({"use_qk_norm"}, true);
-  if (kernel) {
-    m.kda = HfKda{m.heads, dim, *kernel, true, true};
+  if (delta) {
+    m.kda = HfKda{m.heads, dim, r.keys.size_or({"short_conv_kernel_size"}, 4, {1, 1000}), true, true};
     read_bailing_gate(r);
   } else {
     m.lightning = HfLightning{m.heads, dim, normed};

@@ -129,7 +129,9 @@ void read_hunyuan_moe(HfReading& r) {
   read_attention_bias(r, false);
   share_across_layers(r);
   m.mlp_bias = r.keys.flag({"mlp_bias"}, false);
-  if (r.keys.flag({"use_qk_norm"}, true)) m.qk_norm = "head_dim";
+  // Layers that read an earlier one's keys norm them anew (Tencent-Hunyuan-Large, modeling_hunyuan.py).
+  const bool reuses = std::any_of(m.layers.begin(), m.layers.end(), [](const HfLayer& layer) { return layer.reuse; });
+  if (r.keys.flag({"use_qk_norm"}, true)) m.qk_norm = reuses ? "head_dim_reused" : "head_dim";
   HfMoe moe;
   moe.experts = same_for_all(r, {"num_experts"}, "routed experts", {1, 1e5});
   if (moe.experts.value <= 1) return;

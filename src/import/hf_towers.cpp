@@ -365,7 +365,10 @@ ConfigNode tower_node(const HfTower& t, const SourceSpan& where) {
   MapBuilder out(where);
   out.add("name", text_node(t.name, where)).add_if("counted", t.counted);
   if (!t.stem.empty()) out.add("stem", projections_node(t.stem, where));
-  out.add_if("other_weights", size(t.other_weights)).add_if("patch", size(t.patch)).add("merge", size(t.merge));
+  out.add_if("vocab", t.vocab)
+      .add_if("other_weights", size(t.other_weights))
+      .add_if("patch", size(t.patch))
+      .add("merge", size(t.merge));
   out.add_if("tokens", size(t.tokens));
   if (!t.projector.empty()) out.add("projector", projections_node(t.projector, where));
   out.add("d_model", t.d_model).add_if("learned_positions", size(t.learned_positions));
@@ -437,10 +440,34 @@ void read_tower(HfReading& r, const ConfigNode& holder, const std::string& path)
 
 }  // namespace
 
-void read_towers(HfReading& r) {
-  if (r.keys.has({"mm_vision_tower"})) {
-    r.keys.remark("the language model alone is read: the tower that mm_vision_tower names is not in the file");
+namespace {
+
+/// What LLaVA's own files say of a tower they do not describe, and of the projector behind it.
+void remark_named_tower(HfReading& r) {
+  if (!r.keys.has({"mm_vision_tower"})) return;
+  r.keys.remark("the language model alone is read: the tower that mm_vision_tower names is not in the file");
+  std::string projector;
+  for (const std::string_view key : {"mm_projector_type", "mm_hidden_size"}) {
+    if (!r.keys.has({key})) continue;
+    projector += fmt::format("{}{} {}", projector.empty() ? "" : ", ", key, value_text(*r.keys.find({key})));
   }
+  if (!projector.empty()) r.keys.remark(fmt::format("the projector behind it is not counted: {}", projector));
+}
+
+/// Of models that speak: what makes sound of the language model's states.
+void remark_speech(HfReading& r) {
+  for (const std::string_view key : {"talker_config", "token2wav_config", "code2wav_config"}) {
+    const ConfigNode* found = r.keys.find_on_top({key});
+    if (found == nullptr || found->kind != ConfigNode::Kind::kMap) continue;
+    r.keys.remark(fmt::format("the language model alone is read: {} is not counted", key));
+  }
+}
+
+}  // namespace
+
+void read_towers(HfReading& r) {
+  remark_named_tower(r);
+  remark_speech(r);
   for (const char* key : {"vision_config", "audio_config"}) {
     read_tower(r, r.keys.top(), key);
     const ConfigNode* thinker = r.keys.top().find("thinker_config");

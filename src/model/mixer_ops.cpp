@@ -211,6 +211,7 @@ class AttentionBuilder {
     switch (a_.qk_norm) {
       case QkNorm::kNone: break;
       case QkNorm::kHeadDim: return R(borrows() && !a_.reuse_stored ? 1.0 : 2.0) * heads_.head_dim;
+      case QkNorm::kHeadDimReused: return R(2.0) * heads_.head_dim;
       case QkNorm::kFull: return rotated;
     }
     return R(0.0);

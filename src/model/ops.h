@@ -160,6 +160,7 @@ struct TowerPart {
   /// Tensor ranks that divide the weights of one of its operations.
   double weight_ways(const Op<R>& op, std::int64_t tp) const {
     const auto ranks = static_cast<double>(tp);
+    if (op.part == Part::kEmbedding) return ranks;  // a table is divided by rows
     if (!divides(tp)) return 1;
     if (op.tp == TpRule::kKvColumn) return std::min(ranks, value_of(op.groups));
     return op.tp == TpRule::kColumn || op.tp == TpRule::kRow ? ranks : 1;
@@ -176,7 +177,7 @@ void hold_whole(std::vector<Op<R>>& ops) {
 }
 
 /// The first projection, layers and projector of each of the model's towers, in execution order; tensor ranks divide
-/// layers as the model's own (Megatron-LM, vLLM), ends not.
+/// layers as the model's own (Megatron-LM, vLLM), of the ends only the table of a vocabulary.
 template <class R>
 std::vector<TowerPart<R>> tower_parts(const ModelSpec& model);
 

@@ -41,6 +41,15 @@ class TowerBuilder {
     const ModelSpec& network = tower_.network;
     const ModelDims<R> dims = fixed_dims<R>(network);
     OpList<R> ends(network, dims);
+    if (network.vocab > 0) {
+      ends.add({.name = "tower embedding lookup",
+                .kind = OpKind::kVector,
+                .part = Part::kEmbedding,
+                .tp = TpRule::kSequence,
+                .extra_parameters = fixed<R>(network.vocab) * dims.d_model,
+                .reads = dims.d_model,
+                .writes = dims.d_model});
+    }
     for (const ProjectorLayer& p : tower_.stem) {
       ends.matmul("tower input projection", Part::kMlp, TpRule::kSequence, fixed<R>(p.in), fixed<R>(p.out), p.bias,
                   TpRule::kSequence);

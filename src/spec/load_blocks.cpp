@@ -174,7 +174,8 @@ AttentionSpec load_attention(const ConfigNode& node, Problems& problems) {
     out.key_bias = fields.flag("key_bias", true);
     out.reuse_stored = fields.flag("reuse_stored", false);
     out.shared_kv = fields.flag("shared_kv", false);
-    out.qk_norm = static_cast<QkNorm>(fields.optional_word("qk_norm", {"none", "head_dim", "full"}).value_or(0));
+    out.qk_norm = static_cast<QkNorm>(
+        fields.optional_word("qk_norm", {"none", "head_dim", "full", "head_dim_reused"}).value_or(0));
   }
   out.o_bias = fields.flag("o_bias", false);
   out.sinks = out.local_sinks = fields.flag("sinks", false);

@@ -183,6 +183,7 @@ TowerSpec load_tower(const ConfigNode& node, Problems& problems) {
   out.name = network.name = network.title = fields.text("name");
   out.counted = fields.flag("counted", false);
   out.stem = load_projections(fields.node("stem"), problems);
+  network.vocab = fields.optional_count("vocab", kWidthRange).value_or(0);
   out.other_weights = fields.optional_count("other_weights", {0, 1e12}).value_or(0);
   out.patch = fields.optional_count("patch", {0, 1e4}).value_or(0);
   out.merge = fields.optional_count("merge", {1, 1e4}).value_or(1);

@@ -70,8 +70,9 @@ constexpr std::string_view name_of(FfnKind kind) { return kFfnNames[static_cast<
 
 enum class NormKind { kRms, kLayer };
 
-/// Weights of the norms of queries and keys: one per head dimension, or one per element of the whole projection.
-enum class QkNorm { kNone, kHeadDim, kFull };
+/// Weights of the norms of queries and keys: one per head dimension, one per element of the whole projection, or as the
+/// first with such weights also for keys that a layer reuses.
+enum class QkNorm { kNone, kHeadDim, kFull, kHeadDimReused };
 
 struct MlaSpec {
   std::int64_t q_lora_rank = 0;  ///< 0: queries are projected directly
@@ -410,7 +411,7 @@ struct ProjectorLayer {
 /// A stack of layers in front of the model's own: what it reads is no text, or a text of its own (an encoder).
 struct TowerSpec {
   std::string name;  ///< "vision", "audio", "encoder"
-  /// Its layers, width, attention, MLP and norms; no vocabulary and no head.
+  /// Its layers, width, attention, MLP and norms; no head, and a vocabulary only with an embedding of its own.
   ModelSpec network;
   std::vector<ProjectorLayer> stem;       ///< of each patch or frame, in front of the layers; none: embedded tokens
   std::int64_t other_weights = 0;         ///< class tokens, norms outside the layers and the like

@@ -12,6 +12,7 @@ ModelSpec with_tower_of(std::int64_t in_tower, double per_token = 1) {
   ModelSpec model = test::dense_model(8 - in_tower);
   TowerSpec tower;
   tower.network = test::dense_model(in_tower);
+  tower.network.vocab = 0;  // it reads what it is given
   tower.network.final_norm = false;
   tower.counted = true;
   tower.per_token = per_token;

@@ -3,6 +3,7 @@
 
 #include "import/hf_families.h"
 #include "model/kv_cache.h"
+#include "model/stored_bytes.h"
 #include "unit/import/imported.h"
 
 namespace scalecalc {
@@ -280,6 +281,83 @@ TEST(HfClass, OfOneFamilyMayHaveSeveralNames) {
   EXPECT_EQ(family("BailingMoeV2_5"), "bailing_hybrid");
   EXPECT_EQ(family("BailingMoeV3"), "bailing_hybrid");
   EXPECT_EQ(family("LlavaLlama"), "llama");
+  EXPECT_EQ(family("LlavaQwen"), "qwen2");
+  EXPECT_EQ(family("LlavaMistral"), "mistral");
+}
+
+/// A file of LLaVA's own names the wrapper as its type, and its class the language model: Qwen's keys have biases.
+TEST(HfVariants, OfLlavaAreReadByTheirClass) {
+  Json named = small("llava");
+  named["mm_vision_tower"] = "openai/clip-vit-large-patch14-336";
+  named["mm_projector_type"] = "mlp2x_gelu";
+  named["tune_mm_mlp_adapter"] = false;
+  EXPECT_EQ(total(of_class("LlavaLlamaForCausalLM", named)), kHeadless + 64 * 1000);
+  EXPECT_EQ(total(of_class("LlavaQwenForCausalLM", named)), kHeadless + 64 * 1000 + 8 * 3 * 64);
+  EXPECT_EQ(import(of_class("LlavaMistralForCausalLM", named)).notes.family, "mistral");
+  const ImportNotes notes = import(of_class("LlavaLlamaForCausalLM", named)).notes;
+  EXPECT_TRUE(contains(notes.remarks, "the projector behind it is not counted: mm_projector_type mlp2x_gelu"));
+  EXPECT_TRUE(notes.warnings.empty());
+  Json other = small("llama");
+  other["mm_projector_type"] = "mlp2x_gelu";
+  ASSERT_EQ(import(other).notes.warnings.size(), 1U) << "a file that names no tower";
+  EXPECT_NE(import(other).notes.warnings.front().find("mm_projector_type"), std::string::npos);
+}
+
+TEST(HfVariants, ThatSpeakSayWhatIsNotCounted) {
+  const Json omni = {{"model_type", "qwen2_5_omni"},
+                     {"talker_config", {{"hidden_size", 896}}},
+                     {"token2wav_config", {{"dit_config", {{"depth", 22}}}}},
+                     {"thinker_config", {{"text_config", small("qwen2_5_omni_text")}}}};
+  const std::vector<std::string> remarks = import(omni).notes.remarks;
+  EXPECT_TRUE(contains(remarks, "the language model alone is read: talker_config is not counted"));
+  EXPECT_TRUE(contains(remarks, "the language model alone is read: token2wav_config is not counted"));
+}
+
+Json exaone_moe() {
+  Json config = small("exaone_moe");
+  config.update({{"head_dim", 16},
+                 {"num_experts", 4},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 32},
+                 {"sliding_window", 128},
+                 {"num_nextn_predict_layers", 1}});
+  return config;
+}
+
+/// vLLM's exaone_moe.py builds the modules' MLP dense whatever the layers have, and their attention full.
+TEST(HfVariants, OfExaoneHaveDenseModules) {
+  // A dense layer with norms of queries and keys; the projection of state and embedding, and three norms.
+  EXPECT_EQ(static_cast<long long>(count_parameters(spec(exaone_moe())).mtp), kLayer + 2 * 16 + 2 * 64 * 64 + 3 * 64);
+  const ModelSpec model = spec(exaone_moe());
+  EXPECT_EQ(model.kinds[model.mtp_kind].mixer, MixerKind::kFull);
+  Json slides = exaone_moe();
+  slides["mtp_layer_types"] = {"sliding_attention"};
+  EXPECT_EQ(spec(slides).kinds[spec(slides).mtp_kind].mixer, MixerKind::kSliding);
+  slides["mtp_layer_types"] = {"sliding_attention", "full_attention"};
+  EXPECT_NE(problems(slides).find("modules of one kind are read"), std::string::npos);
+}
+
+TEST(HfVariants, OfExaoneListTheirExpertsAndWindows) {
+  EXPECT_EQ(mixers(spec(exaone_moe())), "sssfsssf");
+  Json config = exaone_moe();
+  config["is_moe_layer"] = {false, 0, true, 1, true, true, true, true};
+  EXPECT_EQ(test::ffns(spec(config)), "ddmmmmmm");
+  config["is_moe_layer"] = {false, "yes", true, 2, true, true, true, true};
+  EXPECT_NE(problems(config).find("'is_moe_layer' must list true or false, not 'yes'"), std::string::npos);
+  EXPECT_NE(problems(config).find("'is_moe_layer' must list true or false, not '2'"), std::string::npos);
+  config = exaone_moe();
+  config["first_last_k_dense_replace"] = 1;
+  EXPECT_NE(problems(config).find("nothing says which layers have experts"), std::string::npos);
+  config["is_moe_layer"] = {0, 1, 1, 1, 1, 1, 1, 1};
+  EXPECT_EQ(problems(config), "");
+  config = exaone_moe();
+  config["sliding_windows"] = {64, 0, 64, 0, 64, nullptr, 64, 0};
+  EXPECT_EQ(mixers(spec(config)), "sfsfsfsf");
+  EXPECT_EQ(spec(config).attention.window, 64) << "before sliding_window";
+  config["sliding_windows"] = {64, 0, 32, 0, 64, 0, 64, 0};
+  EXPECT_NE(problems(config).find("'sliding_windows' has a window of 32 beside one of 64"), std::string::npos);
+  config["sliding_windows"] = {64, 0};
+  EXPECT_NE(problems(config).find("'sliding_windows' lists 2 layers, and the model has 8"), std::string::npos);
 }
 
 Json ling() {
@@ -303,13 +381,14 @@ Json ling() {
 TEST(HfVariants, OfLingHaveLightningOrDeltaAttention) {
   EXPECT_EQ(mixers(spec(ling())), "llmllmmm");
   Json delta = ling();
-  delta["short_conv_kernel_size"] = 4;
+  delta["no_kda_lora"] = false;
   EXPECT_NE(problems(delta).find("'no_kda_lora' is read as true only"), std::string::npos);
   delta["no_kda_lora"] = true;
   EXPECT_EQ(mixers(spec(delta)), "kkmkkmmm");
+  delta["gated_attention_proj_granularity_type"] = nullptr;
   const long long plain = total(delta);
-  EXPECT_TRUE(has_default(import(delta).notes, "gated_attention_proj_granularity_type", "no gate"));
-  delta["gated_attention_proj_granularity_type"] = "head_wise";
+  delta.erase("gated_attention_proj_granularity_type");
+  EXPECT_TRUE(has_default(import(delta).notes, "gated_attention_proj_granularity_type", "head_wise"));
   EXPECT_EQ(total(delta), plain + 4 * 64 * 4) << "4 latent layers of 4 heads";
   delta["gated_attention_proj_granularity_type"] = "element_wise";
   EXPECT_EQ(total(delta), plain + 4 * 64 * 4 * 16);
@@ -320,11 +399,31 @@ TEST(HfVariants, OfLingHaveLightningOrDeltaAttention) {
   EXPECT_EQ(mixers(spec(listed)), "llmllmml");
   listed["layer_group_size"] = {1, 0};
   EXPECT_NE(problems(listed).find("'layer_group_size' lists 2 layers, and the model has 8"), std::string::npos);
-  for (const char* key : {"use_bias", "use_mla_nope", "multi_gate", "value_norm", "use_kda_lora"}) {
+  for (const char* key : {"use_bias", "use_mla_nope", "multi_gate", "value_norm", "use_kda_lora", "mtp_use_kda"}) {
     Json other = ling();
     other[key] = true;
     EXPECT_NE(problems(other).find(std::string("'") + key + "' is read as false only"), std::string::npos) << key;
   }
+}
+
+TEST(HfVariants, OfLingHaveDefaultsByTheirClass) {
+  Json second = of_class("BailingMoeV2_5ForCausalLM", ling());
+  second.erase("layer_group_size");
+  EXPECT_EQ(mixers(spec(second)), "llllmmmm") << "groups of five";
+  Json third = of_class("BailingMoeV3ForCausalLM", ling());
+  EXPECT_EQ(mixers(spec(third)), "kkmkkmmm") << "by its class alone";
+  EXPECT_EQ(spec(third).kda.value_or(KdaSpec{}).conv_kernel, 4);
+  EXPECT_TRUE(has_default(import(third).notes, "no_kda_lora", "true"));
+  third.erase("layer_group_size");
+  EXPECT_NE(problems(third).find("the file has no 'layer_group_size'"), std::string::npos);
+  Json heads = ling();
+  for (const int same : {0, 4}) {
+    heads["num_kv_heads_for_linear_attn"] = same;
+    EXPECT_EQ(problems(heads), "") << same;
+  }
+  heads["num_kv_heads_for_linear_attn"] = 2;
+  EXPECT_NE(problems(heads).find("'num_kv_heads_for_linear_attn' is 2, and is read as 0 or num_attention_heads (4)"),
+            std::string::npos);
 }
 
 Json t5gemma() {
@@ -340,6 +439,15 @@ Json t5gemma() {
 TEST(HfVariants, T5GemmaIsTwoStacks) {
   constexpr long long kStack = 8 * (kLayer + 2 * 64) + 64 + 1000 * 64, kCross = 8 * (4 * 64 * 64 + 2 * 64);
   EXPECT_EQ(total(t5gemma()), 2 * kStack + kCross) << "the encoder has an embedding of its own";
+  EXPECT_EQ(count_parameters(spec(t5gemma())).embedding, 2 * 1000 * 64);
+  EXPECT_EQ(count_parameters(spec(t5gemma())).norms, 2 * (8 * 4 * 64 + 64) + 8 * 2 * 64);
+  for (const TowerPart<double>& part : tower_parts<double>(spec(t5gemma()))) {
+    for (const Op<double>& op : part.ops) {
+      if (op.part != Part::kEmbedding) continue;
+      EXPECT_EQ(part.weight_ways(op, 8), 8) << "tensor ranks divide its rows";
+      EXPECT_EQ(stored_bytes(op, nullptr, {}), 1000 * 64 * 2);
+    }
+  }
   const ModelSpec model = spec(t5gemma());
   EXPECT_EQ(name_of(model.kinds[model.layer_kind[0]].mixer), "sliding+cross");
   EXPECT_EQ(name_of(model.kinds[model.layer_kind[1]].mixer), "full+cross");

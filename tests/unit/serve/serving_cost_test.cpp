@@ -47,6 +47,7 @@ TEST(ServingCost, ImagesPassTheirTowerWithTheirPrompt) {
   ModelSpec seeing = test::dense_model();
   TowerSpec& tower = seeing.towers.emplace_back();
   tower.network = test::dense_model(5);
+  tower.network.vocab = 0;  // it reads what it is given
   tower.network.attention.causal = false;
   tower.tokens = 1000;
   tower.positions = 1000;
