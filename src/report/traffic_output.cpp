@@ -26,34 +26,41 @@ struct Seen {
   const char* label;
   std::optional<Percentiles> found;
   std::optional<double> closed;
-  double error;  ///< of the mean, over seeds
+  std::optional<double> error;  ///< of the mean
 };
 
 std::vector<Seen> seen_figures(const TrafficAnswer& t) {
   const QueueFigures& f = t.figures;
-  const bool steady = t.steady && t.steady->stable && t.steady->proven;
+  const bool steady = t.steady && t.steady->proven();
   const auto closed = [&](double value) { return steady ? std::optional(value) : std::nullopt; };
-  const SeedErrors& e = t.errors;
-  return {{"ttft_s", "TTFT", f.ttft_s, steady ? t.steady->ttft_s : std::nullopt, e.ttft_s},
-          {"tpot_s", "TPOT", f.tpot_s, f.tpot_s ? closed(t.steady ? t.steady->gap_s : 0) : std::nullopt, e.tpot_s},
-          {"inter_token_s", "between tokens", f.inter_token_s, std::nullopt, e.inter_token_s},
-          {"request_time_s", "request", f.latency_s,
-           steady && t.steady->wait_s ? closed(t.steady->latency_s) : std::nullopt, e.latency_s},
-          {"wait_s", "wait for a step", f.wait_s, steady ? t.steady->wait_s : std::nullopt, e.wait_s}};
+  const auto error = [&](double MeanErrors::*of) { return t.errors ? std::optional((*t.errors).*of) : std::nullopt; };
+  return {
+      {"ttft_s", "TTFT", f.ttft_s, steady ? t.steady->ttft_s : std::nullopt, error(&MeanErrors::ttft_s)},
+      {"tpot_s", "TPOT", f.tpot_s, f.tpot_s ? closed(t.steady ? t.steady->gap_s : 0) : std::nullopt,
+       error(&MeanErrors::tpot_s)},
+      {"inter_token_s", "between tokens", f.inter_token_s, std::nullopt, error(&MeanErrors::inter_token_s)},
+      {"request_time_s", "request", f.latency_s,
+       steady && t.steady->wait_s ? closed(t.steady->latency_s) : std::nullopt, error(&MeanErrors::latency_s)},
+      {"wait_s", "wait for a step", f.wait_s, steady ? t.steady->wait_s : std::nullopt, error(&MeanErrors::wait_s)}};
 }
 
 Block percentile_table(const TrafficAnswer& t) {
   Block out{.key = "latency", .title = "Requests", .for_people = true};
+  const bool closed = t.steady && t.steady->proven();
   for (const Seen& s : seen_figures(t)) {
     if (!s.found) continue;
-    out.records.push_back({{figure("figure", "time", Format::kText, std::string(s.label)),
-                            number_figure("mean", "mean", Format::kSeconds, s.found->mean),
-                            t.asked.clients ? number_figure("error", "+/- 95 %", Format::kSeconds, s.error)
-                                            : number_figure("closed", "closed form", Format::kSeconds, s.closed),
-                            number_figure("p50", "p50", Format::kSeconds, s.found->p50),
-                            number_figure("p90", "p90", Format::kSeconds, s.found->p90),
-                            number_figure("p95", "p95", Format::kSeconds, s.found->p95),
-                            number_figure("p99", "p99", Format::kSeconds, s.found->p99)}});
+    Record& row = out.records.emplace_back();
+    const auto add = [&](const char* key, const char* label, std::optional<double> value) {
+      row.figures.push_back(number_figure(key, label, Format::kSeconds, value));
+    };
+    row.figures.push_back(figure("figure", "time", Format::kText, std::string(s.label)));
+    add("mean", "mean", s.found->mean);
+    if (t.errors) add("error", "+/- 95 %", s.error);
+    if (closed) add("closed", "closed form", s.closed);
+    add("p50", "p50", s.found->p50);
+    add("p90", "p90", s.found->p90);
+    add("p95", "p95", s.found->p95);
+    add("p99", "p99", s.found->p99);
   }
   return out;
 }
@@ -70,7 +77,7 @@ void add_percentiles(std::vector<Figure>& out, const TrafficAnswer& t) {
     add("p95", &Percentiles::p95);
     add("p99", &Percentiles::p99);
     out.push_back(number_figure(fmt::format("{}.closed_form", s.key), "", Format::kSeconds, s.closed));
-    if (t.asked.clients) out.push_back(number_figure(fmt::format("{}.error", s.key), "", Format::kSeconds, s.error));
+    out.push_back(number_figure(fmt::format("{}.error", s.key), "", Format::kSeconds, s.error));
   }
 }
 
@@ -124,7 +131,7 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
   add("mean_in_system", "requests in the system", Format::kNumber, t.figures.mean_in_system);
   add("output_tokens_per_s", "tokens/s", Format::kNumber, t.figures.output_tokens_per_s);
   if (asked.clients) {
-    add("output_tokens_per_s_error", "+/- 95 %", Format::kNumber, t.errors.output_tokens_per_s);
+    add("output_tokens_per_s_error", "+/- 95 %", Format::kNumber, t.errors->output_tokens_per_s);
     add("output_tokens_per_s_per_chip", "tokens/s/chip", Format::kNumber,
         t.figures.output_tokens_per_s / to_double(t.chips));
   }
@@ -221,8 +228,10 @@ std::string sending_text(const TrafficAsked& asked) {
 }
 
 /// Why there are no means in closed form beside the simulation's.
-std::string_view no_closed_form(const TrafficAnswer& t) {
-  return t.steady && t.steady->stable && !t.steady->proven ? "; the times are the simulation's alone" : "";
+std::string no_closed_form(const TrafficAnswer& t) {
+  if (!t.steady || !t.steady->stable || t.steady->proven()) return "";
+  return fmt::format("; the times are the simulation's alone, because {}",
+                     kOnlyNearTexts[static_cast<std::size_t>(t.steady->only_near)]);
 }
 
 /// How much of the prompts needed no prefill, and where it lay.

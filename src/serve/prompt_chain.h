@@ -62,6 +62,7 @@ struct PromptQueue {
   double step_share = 0;  ///< of time: steps with a prompt
   double step_s = 0;      ///< of decode steps, the mean of all, whoever is there
   double dispersion = 1;  ///< of the prompts that end during so many decode steps as a sequence has: variance over mean
+  bool settled = true;    ///< followed until nothing changed
 };
 
 /// The number of prompts from step to step, a Markov chain: those of a step whose last chunk it was leave, and all that

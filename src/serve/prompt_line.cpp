@@ -11,6 +11,9 @@ namespace {
 constexpr double kRounding = 1e-9;
 constexpr double kNearlyAll = 0.9;  // of steps: that few others hardly change the mean
 constexpr double kNoChance = 1e-11;
+/// Chances that are moved, for one number of sequences: a few thousandths of a second. What is longer is near its
+/// largest rate, where runs hardly end.
+constexpr double kMostWork = 1e6;
 
 }  // namespace
 
@@ -19,14 +22,13 @@ bool PromptLine::holds(const SteadyEngine& engine) {
   const QueueRules& rules = engine.rules();
   const double prompt = engine.computed_tokens();
   return engine.one_length() && static_cast<double>(rules.token_budget) <= kMostInStep * prompt &&
-         (rules.prompt_chunk >= rules.token_budget || prompt <= static_cast<double>(rules.prompt_chunk));
+         (rules.lanes == 1 || prompt <= static_cast<double>(rules.prompt_chunk));
 }
 
 bool PromptLine::proven(const SteadyEngine& engine) {
   constexpr double kSmall = 0.25;  // of what one rank takes in a step
-  const bool one_rank = engine.rules().prompt_chunk >= engine.rules().token_budget;
-  return holds(engine) &&
-         (one_rank || engine.computed_tokens() <= kSmall * static_cast<double>(engine.rules().prompt_chunk));
+  return holds(engine) && (engine.rules().lanes == 1 ||
+                           engine.computed_tokens() <= kSmall * static_cast<double>(engine.rules().prompt_chunk));
 }
 
 PromptLine::PromptLine(const SteadyEngine& engine, double batch, double rate, double decodes)
@@ -51,22 +53,12 @@ PromptLine::PromptLine(const SteadyEngine& engine, double batch, double rate, do
 PromptQueue PromptLine::solve() {
   if (decodes_ <= 0 && batch_ > 0 && engine_.mixes() && full_share() > kNearlyAll)
     return {.gap_s = mean_step(), .step_s = mean_step()};
-  constexpr int kMostRounds = 100;
-  Chances first = first_prompts({1});
-  Run run;
-  for (int round = 0; round < kMostRounds; ++round) {
-    run = run_from(first);
-    Chances next = first_prompts(run.next);
-    double apart = 0;
-    for (std::size_t n = 0; n < first.size(); ++n) apart += std::abs(next[n] - first[n]);
-    first = std::move(next);
-    if (apart < 1e-5 || run.endless) break;
-  }
+  PromptQueue out;
+  const Run run = settled_run(out);
   // Beside each run, the empty steps after it.
   const double empty = run.next[0] * (batch_ > 0 ? 1 / -std::expm1(-rate_ * empty_s_) : 1);
   const double seconds = run.seconds + empty * empty_s_;
   const double steps = (engine_.mixes() && batch_ > 0 ? run.steps : 0) + empty * empty_steps_;
-  PromptQueue out;
   out.prompts = run.prompt_s / seconds;
   if (batch_ > 0) out.prompts += empty * rate_ * empty_s_ * empty_s_ / 2 / seconds;
   out.in_service = run.served_s / seconds;
@@ -80,6 +72,24 @@ PromptQueue PromptLine::solve() {
     decoding(come, out);
   }
   return out;
+}
+
+/// A run whose first step has the prompts that the last step of such a run leaves.
+PromptLine::Run PromptLine::settled_run(PromptQueue& out) {
+  constexpr double kSame = 1e-5, kNear = 1e-3;
+  const bool begins = decodes_ > 0;
+  Chances first = first_prompts({1});
+  for (;;) {
+    Run run = run_from(first, false);
+    work_ += static_cast<double>(first.size());  // so that it ends
+    Chances next = first_prompts(run.next);
+    double apart = 0;
+    for (std::size_t n = 0; n < first.size(); ++n) apart += std::abs(next[n] - first[n]);
+    first = std::move(next);
+    if (apart > kSame && work_ < kMostWork) continue;
+    out.settled = apart < kNear && run.left_over < kNear;
+    return begins ? run_from(first, true) : run;
+  }
 }
 
 /// The first sequence has all of a step's tokens while it is a prompt.
@@ -133,13 +143,15 @@ void PromptLine::add_step(Run& run, double weight, double prompts, double left, 
   run.served_s += weight * served * seconds;
 }
 
-PromptLine::Run PromptLine::run_from(const Chances& first) {
+/// `begins`: what sequences find when they begin to decode is wanted.
+PromptLine::Run PromptLine::run_from(const Chances& first, bool begins) {
   constexpr int kMostSteps = 1500;
   Run run;
   run.next.assign(most_ + 1, 0.0);
-  begins_.assign(static_cast<std::size_t>(static_cast<double>(most_) * parts_) + 1, 0.0);
+  if (begins) begins_.assign(static_cast<std::size_t>(static_cast<double>(most_) * parts_) + 1, 0.0);
   const auto last = static_cast<double>(most_);
   Chances now = first, later(most_ + 1), came;
+  const double most_work = work_ + kMostWork / 2;
   double head = prompt_;
   // With nobody else, the first of a run's prompts has a step's tokens to itself, and decodes beside the next ones.
   const double beside = engine_.mixes() && batch_ <= 0 && decodes_ > 0 ? 1 : 0;
@@ -165,26 +177,27 @@ PromptLine::Run PromptLine::run_from(const Chances& first) {
         add_step(run, now[n], prompts, left, step_seconds(left));
         run.completed += now[n] * prompts;
         run.beside += now[n] * prompts * (prompts - 1);
-        begin_decoding(0, now[n] * prompts, came);
+        if (begins) begin_decoding(0, now[n] * prompts, came);
         for (std::size_t a = 0; a < came.size(); ++a) run.next[std::min(a, most_)] += now[n] * came[a];
         continue;
       }
       add_step(run, now[n], prompts, left, full);
       const double after = prompts_in(left - chunk);
-      if (prompts > after) begin_decoding(left - chunk, now[n] * (prompts - after), of_full);
+      if (begins && prompts > after) begin_decoding(left - chunk, now[n] * (prompts - after), of_full);
       run.completed += now[n] * (prompts - after);
       run.beside += now[n] * (prompts - after) * (prompts - after - 1);
       for (std::size_t a = 0; a < of_full.size(); ++a) {
         later[static_cast<std::size_t>(std::min(after + static_cast<double>(a), last))] += now[n] * of_full[a];
       }
       left_over += now[n];
+      work_ += static_cast<double>(of_full.size());
     }
     std::swap(now, later);
-    if (left_over < 1e-7) return run;
+    run.left_over = left_over;
+    if (left_over < 1e-7 || work_ > most_work) return run;
     const double rest = head - chunk;
     head = rest - prompt_ * (std::ceil(rest / prompt_ - kRounding) - 1);
   }
-  run.endless = true;
   return run;
 }
 
@@ -243,8 +256,7 @@ void PromptLine::decoding(double come, PromptQueue& out) {
   const double all = std::accumulate(now.begin(), now.end(), 0.0);
   for (double& x : now) x /= all;
   const auto parts = static_cast<std::size_t>(parts_);
-  constexpr int kMostSteps = 4000;
-  double seconds = 0, done = 0, before = 0;
+  double seconds = 0, done = 0, before = 0, work = 0;
   for (int step = 0;; ++step) {
     double taken = 0, steps = 0, completed = 0;
     std::fill(next.begin(), next.end(), 0.0);
@@ -254,6 +266,7 @@ void PromptLine::decoding(double come, PromptQueue& out) {
       completed += now[i] * m.completed;
       taken += now[i] * m.seconds;
       steps += now[i] * m.steps;
+      work += static_cast<double>(m.came.size());
       for (std::size_t a = 0; a < m.came.size(); ++a) {
         const std::size_t to = m.below + a * parts;
         next[std::min(to, size - 1)] += now[i] * m.came[a] * (1 - m.above);
@@ -262,7 +275,9 @@ void PromptLine::decoding(double come, PromptQueue& out) {
     }
     const bool settled = step > 0 && std::abs(taken - before) < 2e-5 * taken;
     const bool last = done + steps >= decodes_;
-    if (settled || last || step == kMostSteps) {
+    const bool enough = work > 8 * kMostWork;
+    if (settled || last || enough) {
+      out.settled = out.settled && (settled || last);
       seconds += (decodes_ - done) * (last ? taken / steps : out.step_s);
       out.gap_s = seconds / decodes_;
       return;

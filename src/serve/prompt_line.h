@@ -32,7 +32,7 @@ class PromptLine {
     double prompt_s = 0, served_s = 0;  ///< prompts times seconds
     double completed = 0, beside = 0;   ///< prompts that ended; pairs of them in one step
     Chances next;                       ///< prompts that came during its last step
-    bool endless = false;               ///< as far as was looked
+    double left_over = 0;               ///< chances that it is not over as far as was looked
   };
   /// What comes during a step.
   static void poisson(double mean, Chances& out);
@@ -43,7 +43,8 @@ class PromptLine {
   double prompts_in(double tokens) const;
   double step_seconds(double left);
   void add_step(Run& run, double weight, double prompts, double left, double seconds) const;
-  Run run_from(const Chances& first);
+  Run settled_run(PromptQueue& out);
+  Run run_from(const Chances& first, bool begins);
   Chances first_prompts(const Chances& at_end) const;
   void begin_decoding(double left, double weight, const Chances& came);
   void decoding(double come, PromptQueue& out);
@@ -55,6 +56,7 @@ class PromptLine {
   double full_s_ = 0;             ///< of a full one, on average
   std::size_t most_ = 1;          ///< prompts; more are not told apart
   double parts_ = 1;              ///< of a prompt that are told apart where sequences decode
+  double work_ = 0;               ///< chances that were moved
   Chances begins_;                ///< by tokens left, in parts
   std::map<std::pair<long, long>, double> seconds_;
 };

@@ -57,6 +57,7 @@ struct QueueRules {
   Admission admission = Admission::kPromptFits;
   std::int64_t token_budget = 8192;   ///< tokens a step computes at most
   std::int64_t prompt_chunk = 8192;   ///< of one prompt; less than the budget where ranks take prompts of their own
+  std::int64_t lanes = 1;             ///< ranks and stages that take sequences and prompts of their own
   std::int64_t most_sequences = 256;  ///< sequences with memory at once
   double kv_tokens = 0;               ///< tokens the cache holds
   std::int64_t block_tokens = 16;     ///< the cache is given out in blocks: vLLM section 4

@@ -149,6 +149,34 @@ double largest_batch(const StepSeconds& seconds, const QueueRules& rules, const 
 /// Requests a second that a server keeps up with for ever [RATE-MAX].
 double largest_rate(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix);
 
+/// Why means in closed form are only near those of a simulation: the first that holds (docs/model.md [LINE]).
+enum class OnlyNear : std::uint8_t {
+  kNothing,
+  kTrace,
+  kPrefixes,
+  kRouting,
+  kLengths,
+  kRanks,
+  kReceive,
+  kWaits,
+  kLoad,
+  kFew,
+  kPlaces,
+};
+/// As a clause that follows "because".
+inline constexpr std::array<std::string_view, 11> kOnlyNearTexts{
+    "",
+    "arrivals are those of a trace",
+    "prompts share prefixes",
+    "a router looks at the queues",
+    "lengths differ",
+    "prompts of more than a quarter of a step fill several ranks unevenly",
+    "the engine looks for requests only every few steps",
+    "the engine lets prompts wait for others",
+    "the rate is more than 0.8 of the largest",
+    "few sequences decode, or only for a few steps",
+    "requests wait for a place in the cache"};
+
 struct SteadyState {
   double rate = 0;           ///< requests a second
   double largest_rate = 0;   ///< that the server keeps up with
@@ -156,9 +184,9 @@ struct SteadyState {
   double utilisation = 0;    ///< rate / largest_rate
   /// Nothing of what follows has a steady state if the queue grows.
   bool stable = false;
-  /// The means are those of a simulation, within 3 % below 0.8 of the largest rate (docs/model.md [LINE]): prompts are
-  /// of one length and none passes another. Other figures are only near.
-  bool proven = false;
+  OnlyNear only_near = OnlyNear::kNothing;
+  /// The means are those of a simulation, within 3 %.
+  bool proven() const { return stable && only_near == OnlyNear::kNothing; }
   double batch = 0;          ///< sequences decoding, over time
   double step_s = 0;         ///< a decode step of so many, without a prompt
   double gap_s = 0;          ///< mean time between a sequence's tokens: TPOT
@@ -175,5 +203,14 @@ struct SteadyState {
 };
 
 SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix, double rate);
+
+/// Its rates alone, and what is known without its means of whether these would be proven.
+SteadyState steady_rates(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix, double rate);
+
+/// Requests and tokens a step, of its gap between tokens.
+void add_per_step(SteadyState& state, const RequestMix& mix);
+
+/// Whether a server does so for ever: the rate is below the largest of its steady state.
+bool keeps_up(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix, double rate);
 
 }  // namespace scalecalc

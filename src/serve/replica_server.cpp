@@ -70,6 +70,7 @@ ServerKind replica_server(const ServeBasis<double>& basis, const ServeLayout& la
   out.rules.admission = engine.reserves_whole ? Admission::kRequestFits : Admission::kPromptFits;
   const double chunk = std::max(1.0, question.chunk * basis.system.rank_chunk(layout) / basis.system.chunk_tokens);
   out.rules.prompt_chunk = static_cast<std::int64_t>(chunk);
+  out.rules.lanes = static_cast<std::int64_t>(lanes);
   out.rules.most_sequences =
       engine.most_sequences > 0 ? static_cast<std::int64_t>(lanes) * engine.most_sequences : kNoLimit;
   out.rules.kv_tokens = tokens_that_fit(memory, context);

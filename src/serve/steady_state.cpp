@@ -55,7 +55,9 @@ class DecodeQueue {
   double prompts = 0;     ///< without a first token
   double in_service = 0;  ///< of these in a step
   double step_share = 0;  ///< of time: with prompts
+  double share_full = 0;  ///< of time: without a place for another
   bool full = false;      ///< there is no steady state
+  bool settled = true;    ///< the chains of prompts were followed to their ends
 
  private:
   /// Between the points that are looked at, which lie closer where there are few.
@@ -80,6 +82,7 @@ class DecodeQueue {
                                    &PromptQueue::step_share, &PromptQueue::step_s, &PromptQueue::dispersion}) {
       out.*x = a.second.*x + part * (b.second.*x - a.second.*x);
     }
+    out.settled = a.second.settled && b.second.settled;
     return out;
   }
 
@@ -130,6 +133,11 @@ class DecodeQueue {
       in_service += shares[k] * queue.in_service;
       step_share += shares[k] * queue.step_share;
     }
+    constexpr double kHardlyEver = 1e-3;
+    for (std::size_t k = 0; k < counts_.size(); ++k) {
+      if (shares[k] > kHardlyEver && !at(counts_[k].n).settled) settled = false;
+    }
+    if (counts_.back().n >= most_) share_full = shares.back();
   }
 
   /// Of a decode step. With nobody there is none, but as soon as a prompt has ended; so it takes until then.
@@ -178,17 +186,54 @@ class DecodeQueue {
 };
 
 /// Of a server that is always as full as it gets: a prompt comes for each sequence that ends, by chance and not in
-/// line, so that steps with prompts are not full. No more than `packed`, where they are.
+/// line, so that steps with prompts are not full. Whether as many sequences end as come.
+bool as_many_leave(const SteadyEngine& engine, double batch, double steps, double rate) {
+  return batch > steps * rate * prompt_queue(engine, batch, rate, 0).gap_s;
+}
+
+/// The rate at which as many leave as come; no more than `packed`, where steps with prompts are full.
 double carried_rate(const SteadyEngine& engine, double batch, double steps, double packed) {
-  if (steps <= 0 || batch <= 0) return packed;
-  const auto leaving = [&](double rate) { return batch / (steps * prompt_queue(engine, batch, rate, 0).gap_s); };
-  if (leaving(packed) >= packed) return packed;
+  if (steps <= 0 || batch <= 0 || as_many_leave(engine, batch, steps, packed)) return packed;
   double low = 0, high = packed;
   for (int i = 0; i < 12; ++i) {
     const double middle = (low + high) / 2;
-    (leaving(middle) > middle ? low : high) = middle;
+    (as_many_leave(engine, batch, steps, middle) ? low : high) = middle;
   }
   return high;
+}
+
+// What random systems are held to.
+constexpr double kMostLoad = 0.8;
+constexpr double kFewestSteps = 50;     // of a sequence
+constexpr double kFewestSequences = 1;  // that decode, on average
+
+/// What is known before the means are.
+OnlyNear near_by_rules(const SteadyEngine& engine, const RequestMix& mix, double utilisation) {
+  if (!mix.is_fixed()) return OnlyNear::kLengths;
+  if (!PromptLine::proven(engine)) return OnlyNear::kRanks;
+  if (engine.rules().receive_interval > 1) return OnlyNear::kReceive;
+  if (engine.rules().prompt_wait_steps > 0) return OnlyNear::kWaits;
+  if (utilisation > kMostLoad * (1 + 1e-6)) return OnlyNear::kLoad;
+  if (mix.decode_steps() > 0 && mix.decode_steps() < kFewestSteps) return OnlyNear::kFew;
+  return OnlyNear::kNothing;
+}
+
+/// Whether a prompt takes a step more, of few, beside some more or fewer sequences that decode, so that what is held
+/// for their number is none.
+bool steps_vary(const SteadyEngine& engine, double batch) {
+  constexpr double kMany = 10, kMuch = 1.2;  // where their number varies less; of steps
+  const double more = batch + 4 * std::sqrt(batch) + 1;
+  return batch < kMany && engine.steps_of_one(more).first > kMuch * engine.steps_of_one(0).first;
+}
+
+/// What the means say of themselves.
+OnlyNear near_by_means(const SteadyEngine& engine, const DecodeQueue& queue, const SteadyState& means) {
+  constexpr double kMostFull = 1e-3, kMostWaiting = 3e-3;
+  if (queue.full || queue.share_full > kMostFull || queue.waiting > kMostWaiting * queue.prompts)
+    return OnlyNear::kPlaces;
+  if (!queue.settled) return OnlyNear::kLoad;
+  if (means.gap_s > 0 && (means.batch < kFewestSequences || steps_vary(engine, means.batch))) return OnlyNear::kFew;
+  return OnlyNear::kNothing;
 }
 
 }  // namespace
@@ -212,17 +257,33 @@ double largest_rate(const StepSeconds& seconds, const QueueRules& rules, const R
   return rate_at(engine, batch, mix.decode_steps());
 }
 
-SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix, double rate) {
+SteadyState steady_rates(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix, double rate) {
   const SteadyEngine engine(seconds, rules, mix);
-  SteadyState out{.rate = rate,
-                  .largest_rate = largest_rate(seconds, rules, mix),
-                  .largest_batch = largest_batch(seconds, rules, mix)};
-  const double steps = mix.decode_steps();
-  out.largest_rate = carried_rate(engine, out.largest_batch, steps, out.largest_rate);
+  SteadyState out{.rate = rate, .largest_batch = largest_batch(seconds, rules, mix)};
+  out.largest_rate = carried_rate(engine, out.largest_batch, mix.decode_steps(), largest_rate(seconds, rules, mix));
   out.utilisation = rate / out.largest_rate;
   out.stable = rate < out.largest_rate;
+  out.only_near = near_by_rules(engine, mix, out.utilisation);
+  return out;
+}
+
+bool keeps_up(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix, double rate) {
+  const double steps = mix.decode_steps(), batch = largest_batch(seconds, rules, mix);
+  if (rate >= largest_rate(seconds, rules, mix)) return false;
+  return steps <= 0 || batch <= 0 || as_many_leave(SteadyEngine(seconds, rules, mix), batch, steps, rate);
+}
+
+void add_per_step(SteadyState& state, const RequestMix& mix) {
+  state.finished_per_step = state.rate * state.gap_s;
+  state.admitted_tokens_per_step = state.finished_per_step * mix.prompt.mean();
+  state.evicted_tokens_per_step = state.finished_per_step * (mix.prompt.mean() + mix.decode_steps());
+}
+
+SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix, double rate) {
+  SteadyState out = steady_rates(seconds, rules, mix, rate);
   if (!out.stable) return out;
-  out.proven = PromptLine::proven(engine) && mix.generate.is_fixed() && rules.prompt_wait_steps == 0;
+  const SteadyEngine engine(seconds, rules, mix);
+  const double steps = mix.decode_steps();
   const DecodeQueue queue(engine, rate, steps, sequences_with_memory(rules, mix));
   if (steps > 0) {
     out.gap_s = queue.gap_s;
@@ -236,12 +297,9 @@ SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, co
     out.wait_s = *out.ttft_s - out.prefill_s;
   }
   out.latency_s = out.ttft_s.value_or(out.prefill_s) + steps * out.gap_s;
+  if (out.only_near == OnlyNear::kNothing) out.only_near = near_by_means(engine, queue, out);
   out.output_tokens_per_s = rate * mix.generate.mean();
-  if (steps > 0) {
-    out.finished_per_step = rate * out.gap_s;
-    out.admitted_tokens_per_step = out.finished_per_step * mix.prompt.mean();
-    out.evicted_tokens_per_step = out.finished_per_step * (mix.prompt.mean() + steps);
-  }
+  if (steps > 0) add_per_step(out, mix);
   return out;
 }
 

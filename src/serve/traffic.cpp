@@ -28,11 +28,13 @@ double at_share(const Percentiles& p, double share) {
 struct Judged {
   QueueFigures figures;
   std::vector<TenantFigures> tenants;
+  std::optional<MeanErrors> errors;
   bool met = false;
 };
 
 Judged judged(const FleetDemand& demand, const QueueResult& result) {
   Judged out{.figures = result.figures};
+  if (demand.rate > 0) out.errors = errors_of(result);
   if (!demand.mix.tenants.empty()) {
     const auto count = static_cast<std::int64_t>(result.requests.size());
     out.tenants = tenant_figures(demand.mix, result.requests, drawn_tenants(demand.mix, count, demand.seed));
@@ -158,6 +160,7 @@ std::optional<Fleet> fewest_replicas(const FleetDemand& demand, const ReplicaKin
   Fleet out = fleet_of(kind, *found);
   out.replica = last_met.figures;
   out.tenants = std::move(last_met.tenants);
+  out.errors = last_met.errors;
   return out;
 }
 
@@ -294,22 +297,44 @@ class TrafficSizing {
     out.rules = kind.server.rules;
     out.figures = of_all(figures, out.layout.dp);
     if (asked_.rate > 0) {
-      QueueRules rules = kind.server.rules;
-      if (asked_.mix.blocks) rules.prefix_hit = figures.found_share();
-      out.steady =
-          steady_state(kind.server.seconds, rules, asked_.mix, asked_.rate / static_cast<double>(out.layout.dp));
-      // Of a replica that sees random arrivals of its share of the rate.
-      const bool alone = demand_.routing == RequestRouting::kRandom || out.layout.dp == 1;
-      out.steady->proven = out.steady->proven && alone && !asked_.mix.has_arrivals && !asked_.mix.blocks;
+      out.steady = steady_of(kind, figures, out.layout.dp);
       add_front_end(*out.steady, kind.server.front_end);
     }
     out.carries = (!out.steady || out.steady->stable) && met;
   }
 
+  QueueRules steady_rules(const ReplicaKind& kind, const QueueFigures& figures) const {
+    QueueRules out = kind.server.rules;
+    if (asked_.mix.blocks) out.prefix_hit = figures.found_share();
+    return out;
+  }
+
+  /// Why requests are not the closed form's: random arrivals of its share of the rate at a replica that no other
+  /// request makes a difference to.
+  OnlyNear near_by_requests(std::int64_t replicas) const {
+    if (asked_.mix.has_arrivals) return OnlyNear::kTrace;
+    if (asked_.mix.blocks) return OnlyNear::kPrefixes;
+    if (demand_.routing != RequestRouting::kRandom && replicas > 1) return OnlyNear::kRouting;
+    return OnlyNear::kNothing;
+  }
+
+  /// Its means, where they are proven; elsewhere what the simulation has in their place.
+  SteadyState steady_of(const ReplicaKind& kind, const QueueFigures& figures, std::int64_t replicas) const {
+    const QueueRules rules = steady_rules(kind, figures);
+    const double rate = asked_.rate / static_cast<double>(replicas);
+    SteadyState out = steady_rates(kind.server.seconds, rules, asked_.mix, rate);
+    if (const OnlyNear near = near_by_requests(replicas); near != OnlyNear::kNothing) out.only_near = near;
+    if (out.proven()) out = steady_state(kind.server.seconds, rules, asked_.mix, rate);
+    if (out.proven() || asked_.mix.decode_steps() <= 0) return out;
+    out.gap_s = figures.mean_decoding / (figures.requests_per_s * asked_.mix.decode_steps());
+    add_per_step(out, asked_.mix);
+    return out;
+  }
+
   /// The requests in flight that make it longer are those of Little's law with it.
   static void add_front_end(SteadyState& steady, const FrontEnd& front) {
     const double share = steady.rate * front.per_client_s;
-    if (!steady.stable || share >= 1) return;
+    if (!steady.proven() || share >= 1) return;
     const double through = (front.seconds(1) + share * steady.latency_s) / (1 - share);
     steady.latency_s += through;
     if (steady.ttft_s) *steady.ttft_s += through;
@@ -403,7 +428,7 @@ class TrafficSizing {
     std::optional<TrafficAnswer> best;
     for (const Carrier& next : all) {
       if (best && next.most <= best->asked.rate) break;
-      const auto carried = [&](double rate) { return at_rate(next.point, rate)->carries; };
+      const auto carried = [&](double rate) { return carries(next.point, rate); };
       // One simulation tells whether it is better by what is told apart.
       constexpr double kTold = 1.002;
       if (best && (next.most <= kTold * best->asked.rate || !carried(kTold * best->asked.rate))) continue;
@@ -435,11 +460,22 @@ class TrafficSizing {
     return p.pools ? on_pools(p) : on_given_chips(p);
   }
 
+  /// As `at_rate` has it, without what is told of a rate that is the answer.
+  bool carries(const ServePoint& p, double rate) {
+    if (p.pools) return at_rate(p, rate)->carries;
+    asked_.rate = demand_.rate = rate;
+    const ReplicaKind kind = kind_of(p);
+    const Judged found = replica_at(demand_, kind, p.layout.dp);
+    return found.met && keeps_up(kind.server.seconds, steady_rules(kind, found.figures), asked_.mix,
+                                 rate / static_cast<double>(p.layout.dp));
+  }
+
   TrafficAnswer on_given_chips(const ServePoint& p) const {
     TrafficAnswer out = start(p, p.layout.dp);
     const ReplicaKind kind = kind_of(p);
     Judged found = replica_at(demand_, kind, p.layout.dp);
     add_replica(out, kind, found.figures, found.met);
+    out.errors = found.errors;
     out.tenants = std::move(found.tenants);
     return out;
   }
@@ -469,6 +505,7 @@ class TrafficSizing {
     out.kinds = kinds.size();
     add_replica(out, kinds[found->kind], found->replica, true);
     out.tenants = found->tenants;
+    out.errors = found->errors;
     return out;
   }
 
@@ -531,6 +568,7 @@ class TrafficSizing {
     Judged seen = judged(demand_, found->result.both);
     out.figures = seen.figures;
     out.tenants = std::move(seen.tenants);
+    out.errors = seen.errors;
     out.carries = found->result.decode.stable && seen.met;
     out.pools = std::move(found);
     return out;

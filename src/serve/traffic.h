@@ -33,6 +33,12 @@ std::optional<std::int64_t> smallest_count(std::int64_t first, std::int64_t last
 /// does.
 double highest_rate(double most, const std::function<bool(double)>& holds);
 
+/// Half widths of the 95 % confidence intervals of means, over seeds or over parts of one simulation; 0 where requests
+/// are all alike.
+struct MeanErrors {
+  double ttft_s = 0, tpot_s = 0, inter_token_s = 0, latency_s = 0, wait_s = 0, output_tokens_per_s = 0;
+};
+
 /// What a fleet is asked to carry.
 struct FleetDemand {
   RequestMix mix;
@@ -59,6 +65,7 @@ struct Fleet {
   double usd_per_hour = 0;
   QueueFigures replica;  ///< of one replica at its share of the rate; of all of them where a router looks at them
   std::vector<TenantFigures> tenants;  ///< the same of each
+  std::optional<MeanErrors> errors;
 };
 
 /// The requests that one of so many replicas sees: Poisson arrivals of its share of the rate; of a trace with arrivals,
@@ -108,11 +115,6 @@ struct TrafficAsked {
   std::int64_t usual_client_requests() const { return 10 * clients.value_or(0); }
 };
 
-/// Half widths of the 95 % confidence intervals of means over seeds; 0 where requests are all alike.
-struct SeedErrors {
-  double ttft_s = 0, tpot_s = 0, inter_token_s = 0, latency_s = 0, wait_s = 0, output_tokens_per_s = 0;
-};
-
 struct TrafficAnswer {
   TrafficAsked asked;
   LatencyLimits limits;
@@ -128,7 +130,7 @@ struct TrafficAnswer {
   /// simulated, and its throughput and requests are counted for all.
   QueueFigures figures;
   std::int64_t seeds = 1;
-  SeedErrors errors;
+  std::optional<MeanErrors> errors;    ///< nothing of a burst, of a queue that grows, of few requests
   std::vector<TenantFigures> tenants;  ///< of the mix's tenants, in their order
   std::optional<SteadyState> steady;   ///< of one replica that does both
   std::optional<DisaggregatedFleet> pools;

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ctime>
+#include <optional>
 
+#include "serve/over_seeds.h"
 #include "support/serving_engine.h"
 
 namespace scalecalc {
@@ -66,7 +69,7 @@ TEST(SteadyState, MatchesTheSimulationBelowSaturation) {
       rules.token_budget = 2048;
       const RequestMix mix = fixed_mix(2000, 200);
       const StepSeconds seconds = LinearEngine{};
-      const double rate = utilisation * largest_rate(seconds, rules, mix);
+      const double rate = utilisation * steady_rates(seconds, rules, mix, 1e-9).largest_rate;
       const SteadyState closed = steady_state(seconds, rules, mix, rate);
       const QueueFigures sample = simulated(seconds, rules, mix, rate, 50'000);
       SCOPED_TRACE(testing::Message() << static_cast<int>(batching) << " at " << utilisation);
@@ -75,7 +78,7 @@ TEST(SteadyState, MatchesTheSimulationBelowSaturation) {
       expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.03, "TTFT");
       expect_close(sample.latency_s.mean, closed.latency_s, 0.03, "latency");
       EXPECT_TRUE(sample.stable);
-      EXPECT_TRUE(closed.proven);
+      EXPECT_TRUE(closed.proven());
     }
   }
 }
@@ -95,7 +98,7 @@ TEST(SteadyState, PromptsOfSeveralStepsWaitInLine) {
       expect_close(sample.tpot_s->mean, closed.gap_s, 0.03, "TPOT");
       expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.03, "TTFT");
       expect_close(sample.latency_s.mean, closed.latency_s, 0.03, "latency");
-      EXPECT_TRUE(closed.proven);
+      if (prompt == 5000 || utilisation < 0.8) EXPECT_TRUE(closed.proven());  // of 12,288 runs are too long there
     }
   }
 }
@@ -113,17 +116,110 @@ TEST(SteadyState, ALineOfEqualServicesAloneIsAnMD1Queue) {
 
 TEST(SteadyState, SaysWhereItIsOnlyNear) {
   QueueRules rules = roomy_rules();
-  const auto proven = [&](const RequestMix& mix) { return steady_state(LinearEngine{}, rules, mix, 0.1).proven; };
-  EXPECT_TRUE(proven(fixed_mix(20'000, 100)));
-  EXPECT_FALSE(proven({.prompt = Lengths({{500, 4000, 1}}), .generate = Lengths::fixed(100)}));
-  EXPECT_FALSE(proven({.prompt = Lengths::fixed(500), .generate = Lengths({{50, 150, 1}})}));
-  rules.token_budget = 4 * rules.prompt_chunk;  // four ranks
-  EXPECT_TRUE(proven(fixed_mix(2000, 100)));
-  EXPECT_FALSE(proven(fixed_mix(8000, 100)));
-  EXPECT_FALSE(proven(fixed_mix(20'000, 100)));  // a later one passes who has more steps left
+  const auto near = [&](const RequestMix& mix, double load = 0.5) {
+    const double largest = steady_rates(LinearEngine{}, rules, mix, 1e-9).largest_rate;
+    return steady_state(LinearEngine{}, rules, mix, load * largest).only_near;
+  };
+  EXPECT_EQ(near(fixed_mix(20'000, 100)), OnlyNear::kNothing);
+  EXPECT_EQ(near(fixed_mix(500, 100), 0.8), OnlyNear::kNothing);
+  EXPECT_EQ(near(fixed_mix(500, 100), 0.85), OnlyNear::kLoad);
+  EXPECT_EQ(near(fixed_mix(500, 1), 0.8), OnlyNear::kNothing);
+  EXPECT_EQ(near({.prompt = Lengths({{500, 4000, 1}}), .generate = Lengths::fixed(100)}), OnlyNear::kLengths);
+  EXPECT_EQ(near({.prompt = Lengths::fixed(500), .generate = Lengths({{50, 150, 1}})}), OnlyNear::kLengths);
+  rules.token_budget = 4 * rules.prompt_chunk;
+  rules.lanes = 4;
+  EXPECT_EQ(near(fixed_mix(2000, 100)), OnlyNear::kNothing);
+  EXPECT_EQ(near(fixed_mix(8000, 100)), OnlyNear::kRanks);
+  EXPECT_EQ(near(fixed_mix(20'000, 100)), OnlyNear::kRanks);  // a later one passes who has more steps left
   rules.token_budget = rules.prompt_chunk;
+  rules.lanes = 1;
   rules.prompt_wait_steps = 10;
-  EXPECT_FALSE(proven(fixed_mix(500, 100)));
+  EXPECT_EQ(near(fixed_mix(500, 100)), OnlyNear::kWaits);
+  rules.prompt_wait_steps = 0;
+  rules.receive_interval = 10;
+  EXPECT_EQ(near(fixed_mix(500, 100)), OnlyNear::kReceive);
+}
+
+TEST(SteadyState, OneRankMayDecodeMoreThanItsChunk) {
+  // Its budget has room for all that decode, so that it is more than a prompt's chunk.
+  QueueRules rules = roomy_rules();
+  rules.prompt_chunk = 512;
+  rules.token_budget = 600;
+  const double largest = steady_rates(LinearEngine{}, rules, fixed_mix(400, 100), 1e-9).largest_rate;
+  EXPECT_NE(steady_rates(LinearEngine{}, rules, fixed_mix(400, 100), 0.5 * largest).only_near, OnlyNear::kRanks);
+}
+
+TEST(SteadyState, OfFewSequencesItIsOnlyNear) {
+  // Each was told for proven while a simulation differed by 4 to 15 %.
+  const RooflineEngine engine{.weights = 7e-3, .token = 2.3e-5, .cached_token = 4e-8};
+  const QueueRules rules = roomy_rules();
+  struct Case {
+    std::int64_t prompt, generate;
+    double rate;
+  };
+  for (const Case& c : {Case{8192, 2, 2}, Case{2048, 10, 15}, Case{1000, 10, 31}, Case{8192, 20, 2}}) {
+    const SteadyState s = steady_state(engine, rules, fixed_mix(c.prompt, c.generate), c.rate);
+    EXPECT_TRUE(s.stable) << c.prompt;
+    EXPECT_EQ(s.only_near, OnlyNear::kFew) << c.prompt << "/" << c.generate;
+  }
+  // A step more beside any that decodes.
+  EXPECT_EQ(steady_state(engine, rules, fixed_mix(8192, 100), 2).only_near, OnlyNear::kFew);
+  EXPECT_EQ(steady_state(engine, rules, fixed_mix(8000, 100), 2).only_near, OnlyNear::kNothing);
+}
+
+TEST(SteadyState, WhereRequestsWaitForAPlaceItIsOnlyNear) {
+  QueueRules rules = roomy_rules();
+  const RequestMix mix = fixed_mix(1000, 400);
+  const double rate = 0.5 * steady_rates(LinearEngine{}, rules, mix, 1e-9).largest_rate;
+  const SteadyState roomy = steady_state(LinearEngine{}, rules, mix, rate);
+  EXPECT_EQ(roomy.only_near, OnlyNear::kNothing);
+  // Of sequences that are as many as Poisson's number, one in seven finds this cache full.
+  rules.kv_tokens = (roomy.batch + std::sqrt(roomy.batch)) * 1200;
+  EXPECT_NE(steady_state(LinearEngine{}, rules, mix, rate).only_near, OnlyNear::kNothing);
+}
+
+TEST(SteadyState, ARateThatIsKeptUpWithIsBelowTheLargest) {
+  const QueueRules rules = roomy_rules();
+  for (const std::int64_t generate : {1, 2, 60, 400}) {
+    const RequestMix mix = fixed_mix(1000, generate);
+    const double largest = steady_rates(LinearEngine{}, rules, mix, 1e-9).largest_rate;
+    EXPECT_TRUE(keeps_up(LinearEngine{}, rules, mix, 0.99 * largest)) << generate;
+    EXPECT_FALSE(keeps_up(LinearEngine{}, rules, mix, 1.01 * largest)) << generate;
+  }
+}
+
+TEST(SteadyState, TakesNoTime) {
+  // Short answers near the largest rate took 10 to 20 s: runs of prompts hardly end there.
+  const RooflineEngine engine{.weights = 7e-3, .token = 2.3e-5, .cached_token = 4e-8};
+  const std::clock_t start = std::clock();
+  for (const std::int64_t prompt : {100, 500, 1000}) {
+    const RequestMix mix = fixed_mix(prompt, 2);
+    const double largest = steady_rates(engine, roomy_rules(), mix, 1e-9).largest_rate;
+    steady_state(engine, roomy_rules(), mix, 0.95 * largest);
+  }
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5);
+}
+
+TEST(MeanErrors, AreThoseOfPartsOfARun) {
+  // Twenty parts of twenty requests whose times are 1 and 3 s in turn: variance of the parts 20/19, of their mean 1/19.
+  QueueResult run;
+  run.figures.tpot_s = run.figures.inter_token_s = Percentiles{.mean = 0.2};
+  for (int i = 0; i < 400; ++i) {
+    const double t = (i / 20) % 2 == 0 ? 1 : 3, at = i;
+    run.requests.push_back(
+        {.arrival_s = at, .admitted_s = at, .first_token_s = at + t, .finished_s = at + t + 2, .generate = 11});
+  }
+  const std::optional<MeanErrors> errors = errors_of(run);
+  ASSERT_TRUE(errors.has_value());
+  EXPECT_NEAR(errors->ttft_s, 2.093 / std::sqrt(19), 1e-12);
+  EXPECT_NEAR(errors->latency_s, 2.093 / std::sqrt(19), 1e-12);
+  EXPECT_NEAR(errors->tpot_s, 0, 1e-12);
+  EXPECT_NEAR(errors->wait_s, 0, 1e-12);
+  run.figures.stable = false;
+  EXPECT_FALSE(errors_of(run).has_value());
+  run.figures.stable = true;
+  run.requests.resize(399);
+  EXPECT_FALSE(errors_of(run).has_value());
 }
 
 TEST(SteadyState, PromptsThatShareAStepDoNotWaitForEachOther) {
@@ -152,6 +248,7 @@ TEST(SteadyState, EveryStepMayCarryPromptsOfManyRanks) {
   // Sixteen ranks, each with prompts of its own; a step takes as long as one prompt.
   QueueRules rules = roomy_rules();
   rules.token_budget = 16 * 2048;
+  rules.lanes = 16;
   rules.prompt_chunk = 2048;
   rules.most_sequences = 4096;
   const StepSeconds seconds = [](const StepLoad& load) {
