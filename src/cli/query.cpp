@@ -68,7 +68,11 @@ void name_assumptions(Output& output, const Arguments& arguments) {
     if (assumption.key.empty()) assumption.key = key_of(assumption.flag, flag);
     const bool taken =
         flag != nullptr ? !mode || flag->is_of(*mode) : find_flag(common_flags(), assumption.flag) != nullptr;
-    if (!taken && assumption.flag.starts_with("--")) assumption.flag.clear();
+    if (!taken && assumption.flag.starts_with("--")) {
+      const auto decides = std::find(output.deciding.begin(), output.deciding.end(), assumption.flag);
+      if (decides != output.deciding.end()) output.deciding.push_back(assumption.key);
+      assumption.flag.clear();
+    }
     if (!std::holds_alternative<std::monostate>(assumption.value)) continue;
     if (const Figure* asked = found_in(output.query, assumption.key); asked != nullptr && !asked->is_list) {
       assumption.value = asked->value;

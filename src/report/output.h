@@ -151,7 +151,7 @@ struct Output {
   std::string title;
   std::vector<Line> summary;          ///< what must be read first
   std::vector<Line> headline;         ///< the answer in a line or two, below the summary
-  std::vector<std::string> deciding;  ///< flags of the assumptions that a brief answer shows; none: it shows all
+  std::vector<std::string> deciding;  ///< flags (keys) of the assumptions that a brief answer shows; none: all
   std::vector<std::string> warnings;
   Record query;                     ///< of what was asked, what no flag says; member "query"
   std::string question;             ///< the command line, quoted for a shell, that asks the same again

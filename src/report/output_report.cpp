@@ -49,7 +49,8 @@ Section deciding_section(const Output& output) {
   std::size_t shown = 0;
   for (const Assumption& a : output.assumptions) {
     const std::vector<std::string>& deciding = output.deciding;
-    const bool decides = deciding.empty() || std::find(deciding.begin(), deciding.end(), a.flag) != deciding.end();
+    const std::string& name = a.flag.empty() ? a.key : a.flag;
+    const bool decides = deciding.empty() || std::find(deciding.begin(), deciding.end(), name) != deciding.end();
     std::string text = a.flag.empty() ? a.text : fmt::format("{} ({})", a.text, a.flag);
     shown += a.warning || decides ? 1 : 0;
     if (a.warning) {

@@ -98,7 +98,8 @@ TEST(SteadyState, PromptsOfSeveralStepsWaitInLine) {
       expect_close(sample.tpot_s->mean, closed.gap_s, 0.03, "TPOT");
       expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.03, "TTFT");
       expect_close(sample.latency_s.mean, closed.latency_s, 0.03, "latency");
-      if (prompt == 5000 || utilisation < 0.8) EXPECT_TRUE(closed.proven());  // of 12,288 runs are too long there
+      // Prompts of 12,288 wait in lines too long for the chain's limit of work at 0.8: the simulation alone is told.
+      EXPECT_EQ(closed.proven(), prompt == 5000 || utilisation < 0.8);
     }
   }
 }
