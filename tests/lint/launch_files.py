@@ -280,7 +280,7 @@ def check_arguments():
     seen = {}
     for file in sorted((SOURCE / "src/launch").glob("*_frameworks.cpp")):
         for table, body in re.findall(r"std::array (k\w+)\{(.*?)\n\};", file.read_text(), re.S):
-            keys = re.findall(r'LaunchRow\{"([^"]+)"', body)
+            keys = re.findall(r'LaunchRow\{\s*"([^"]+)"', body)
             if keys and table not in tables:
                 if table != "kMeshRows":
                     problem(f"{file.name}: {table} is of no framework here")
