@@ -59,8 +59,8 @@ const Figure* found_in(const Record& query, const std::string& key) {
   return found == query.figures.end() ? nullptr : &*found;
 }
 
-/// What is assumed of a flag is what the question was answered with. A flag that the command would refuse is not named:
-/// of its plans others assume the same.
+/// What is assumed of a flag is what the question was answered with. A flag that the command would refuse is not named,
+/// as where `rl` plans its training as `train` does.
 void name_assumptions(Output& output, const Arguments& arguments) {
   const auto mode = mode_of(arguments);
   for (Assumption& assumption : output.assumptions) {

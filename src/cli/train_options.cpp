@@ -142,8 +142,7 @@ std::vector<Flag> make_train_flags() {
           "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)"),
       word<&TrainQuestion::fp8_recipe>("--fp8-recipe", kScalingNames,
                                        "where scales of 8-bit operands come from: tensors before, the tensor itself, "
-                                       "each of its rows, or blocks, as "
-                                       "MXFP8 has them (default: as the stack)"),
+                                       "each of its rows, or blocks, as MXFP8 has them (default: as the stack)"),
       word<&TrainQuestion::dispatch>(
           "--moe-dispatcher", kExpertDispatchNames,
           "how tokens reach experts of other ranks: a copy for each expert, or one for each node and rank that has any "

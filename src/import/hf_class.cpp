@@ -149,10 +149,6 @@ void set_encoder_head(HfReading& r, const HfClass& named) {
                                       : fmt::format("the model has a head of {} labels", m.head_outputs->value));
 }
 
-}  // namespace
-
-namespace {
-
 /// A score of the last state, or of each step's, projected straight or through a layer with biases.
 void set_reward(HfReading& r, const HfClass& named) {
   HfArchitecture& m = r.model;

@@ -254,10 +254,7 @@ void read_ernie4_5(HfReading& r) {
 
 void read_hunyuan_dense(HfReading& r) {
   read_shape(r, {.max_seq = 2048});
-  share_across_layers(r);
-  read_attention_bias(r, false);
-  r.model.mlp_bias = r.keys.flag({"mlp_bias"}, false);
-  if (r.keys.flag({"use_qk_norm"}, true)) r.model.qk_norm = "head_dim";
+  read_hunyuan_attention(r);
 }
 
 void read_arcee(HfReading& r) {

@@ -110,28 +110,26 @@ void read_glm4v_moe(HfReading& r) {
   r.model.qkv_bias = r.keys.flag({"attention_bias"}, true);
 }
 
-void share_across_layers(HfReading& r) {
-  const bool on = r.keys.flag({"use_cla"}, false);
-  if (!on) {
-    r.keys.find({"cla_share_factor"});
-    return;
+/// Of several layers that follow each other (cla_share_factor) the first has keys and values, which the others read and
+/// norm anew (HunYuanAttention, which makes both norms whatever a layer reads).
+void read_hunyuan_attention(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_attention_bias(r, false);
+  m.mlp_bias = r.keys.flag({"mlp_bias"}, false);
+  r.keys.find({"cla_share_factor"});  // says nothing without use_cla
+  if (r.keys.flag({"use_cla"}, false)) {
+    const std::int64_t factor = r.keys.size_or({"cla_share_factor"}, 1, {1, 1e4}).value;
+    for (std::int64_t i = 0; i < m.layer_count(); ++i) m.layers[static_cast<std::size_t>(i)].reuse = i % factor != 0;
   }
-  const std::int64_t factor = r.keys.size_or({"cla_share_factor"}, 1, {1, 1e4}).value;
-  for (std::int64_t i = 0; i < r.model.layer_count(); ++i) {
-    r.model.layers[static_cast<std::size_t>(i)].reuse = i % factor != 0;
-  }
+  const bool reuses = std::any_of(m.layers.begin(), m.layers.end(), [](const HfLayer& layer) { return layer.reuse; });
+  if (r.keys.flag({"use_qk_norm"}, true)) m.qk_norm = reuses ? "head_dim_reused" : "head_dim";
 }
 
 /// Its files list a number for each layer where others have one.
 void read_hunyuan_moe(HfReading& r) {
   HfArchitecture& m = r.model;
   read_shape(r, {.max_seq = 2048});
-  read_attention_bias(r, false);
-  share_across_layers(r);
-  m.mlp_bias = r.keys.flag({"mlp_bias"}, false);
-  // Layers that read an earlier one's keys norm them anew (Tencent-Hunyuan-Large, modeling_hunyuan.py).
-  const bool reuses = std::any_of(m.layers.begin(), m.layers.end(), [](const HfLayer& layer) { return layer.reuse; });
-  if (r.keys.flag({"use_qk_norm"}, true)) m.qk_norm = reuses ? "head_dim_reused" : "head_dim";
+  read_hunyuan_attention(r);
   HfMoe moe;
   moe.experts = same_for_all(r, {"num_experts"}, "routed experts", {1, 1e5});
   if (moe.experts.value <= 1) return;

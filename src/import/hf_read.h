@@ -83,9 +83,8 @@ void read_mla_shape(HfReading& r, const MlaDefaults& d);
 
 /// A number, or a list that says the same number of every layer.
 Size same_for_all(HfReading& r, HfNames names, std::string_view what, Range range = kSizeRange);
-/// use_cla (arXiv:2411.02265): of each cla_share_factor layers the first has keys and values, which the
-/// others read.
-void share_across_layers(HfReading& r);
+/// Biases, norms of queries and keys, and, by use_cla (arXiv:2411.02265), keys and values that layers share.
+void read_hunyuan_attention(HfReading& r);
 /// A list of layer numbers, each below the number of layers.
 std::vector<std::int64_t> read_layer_numbers(HfReading& r, HfNames names);
 /// The last num_kv_shared_layers take keys and values of the last layer of their kind before them.

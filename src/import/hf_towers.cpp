@@ -222,14 +222,14 @@ HfTower read_mllama_tower(TowerReading& r) {
   return t;
 }
 
-/// Sizes of Whisper's encoder (arXiv:2212.04356) by its own names.
+/// Sizes of Whisper's encoder (arXiv:2212.04356), by its own names or by others.
 HfTower read_audio_sizes(TowerReading& r) {
   HfTower t;
   t.name = "audio";
-  t.d_model = r.keys.size_or({"d_model"}, 1280);
-  t.layers = r.keys.size_or({"encoder_layers"}, 32, {1, 1e4});
-  t.heads = r.keys.size_or({"encoder_attention_heads"}, 20);
-  t.d_ff = r.keys.size_or({"encoder_ffn_dim"}, 5120);
+  t.d_model = r.keys.size_or({"d_model", "hidden_size"}, 1280);
+  t.layers = r.keys.size_or({"encoder_layers", "num_hidden_layers"}, 32, {1, 1e4});
+  t.heads = r.keys.size_or({"encoder_attention_heads", "num_attention_heads"}, 20);
+  t.d_ff = r.keys.size_or({"encoder_ffn_dim", "intermediate_size"}, 5120);
   t.final_norm = true;
   t.tokens = value(r, {"max_source_positions"}, 1500);
   return t;
@@ -282,17 +282,11 @@ HfTower read_qwen3_omni_audio(TowerReading& r) {
   return t;
 }
 
-/// Whisper's encoder by other names, of whose positions four go on as one token, side by side.
+/// Whisper's encoder, of whose positions four go on as one token, side by side.
 HfTower read_voxtral(TowerReading& r) {
-  HfTower t;
-  t.name = "audio";
-  t.d_model = r.keys.size_or({"hidden_size"}, 1280);
-  t.layers = r.keys.size_or({"num_hidden_layers"}, 32, {1, 1e4});
-  t.heads = r.keys.size_or({"num_attention_heads"}, 20);
-  t.d_ff = r.keys.size_or({"intermediate_size"}, 5120);
-  t.final_norm = true;
+  HfTower t = read_audio_sizes(r);
   whisper_stem(r, t);
-  t.learned_positions = t.tokens = value(r, {"max_source_positions"}, 1500);
+  t.learned_positions = t.tokens;
   t.merge = std::max<std::int64_t>(1, t.d_ff.value / std::max<std::int64_t>(1, t.d_model.value));
   t.projector = {{t.d_ff.value, r.width, false}, {r.width, r.width, false}};
   return t;
