@@ -127,7 +127,7 @@ void Space::batch(std::int64_t pp, std::int64_t data, std::vector<Split>& out) {
     if (std::abs(static_cast<double>(sequences * data) - wanted) > tolerance * wanted) continue;
     any = true;
     pipelines(pp);
-    if (!pipelines_.at(pp).empty()) out.push_back({pp, data, sequences});
+    if (!pipelines_.at(pp).all.empty()) out.push_back({pp, data, sequences});
   }
   if (!any) cut(Reject::kBatchUneven);
 }
@@ -232,7 +232,11 @@ std::vector<Family> Space::families() const {
 void Space::pipelines(std::int64_t pp) {
   const auto [at, added] = pipelines_.try_emplace(pp);
   if (!added) return;
-  std::vector<Pipeline>& out = at->second;
+  schedules(pp, at->second.all);
+  count_alike(at->second);
+}
+
+void Space::schedules(std::int64_t pp, std::vector<Pipeline>& out) {
   const std::optional<Schedule>& asked = request_.fix.schedule;
   const bool plain = within(request_.fix.vpp, request_.max.vpp, 1);
   if (pp == 1) {
@@ -265,6 +269,26 @@ void Space::pipelines(std::int64_t pp) {
       }
     }
     if (gpipe || schedule == Schedule::kInterleaved) chunked(schedule, pp, out);
+  }
+}
+
+void Space::count_alike(Pipelines& pipelines) const {
+  const auto alike = [](const Pipeline& a, const Pipeline& b) {
+    const auto dual = [](const Pipeline& p) { return p.schedule == Schedule::kDualPipe; };
+    return dual(a) == dual(b) && (a.vpp == 1) == (b.vpp == 1) && a.facts == b.facts &&
+           a.stages.with_layers == b.stages.with_layers && (a.stages.most_treated > 0) == (b.stages.most_treated > 0);
+  };
+  const bool apart = facts_.tells_members_apart() || facts_.tells_pipelines_apart();
+  for (std::size_t i = 0; i < pipelines.all.size(); ++i) {
+    pipelines.each.push_back({i, 1});
+    const auto same = std::find_if(pipelines.alike.begin(), pipelines.alike.end(), [&](const Alike& known) {
+      return !apart && alike(pipelines.all[known.first], pipelines.all[i]);
+    });
+    if (same != pipelines.alike.end()) {
+      ++same->count;
+    } else {
+      pipelines.alike.push_back({i, 1});
+    }
   }
 }
 
@@ -332,23 +356,23 @@ bool Space::place(const Family& family, const Split& split, Layout& layout, Sear
 
 /// Microbatches that visit a stage's chunks in turn must come in groups of pp; DualPipe feeds as many from either end
 /// and needs at least pp of them from each (the DualPipe implementation's own checks).
-bool Space::runs(const Pipeline& pipeline, const Layout& layout, SearchStats& stats) const {
+bool Space::runs(const Pipeline& pipeline, const Layout& layout, std::uint64_t count, SearchStats& stats) const {
   const bool interleaves = pipeline.vpp == 1 || layout.grad_accum % layout.pp == 0;
   const bool pairs =
       pipeline.schedule != Schedule::kDualPipe || (layout.grad_accum % 2 == 0 && layout.grad_accum >= 2 * layout.pp);
   if (interleaves && pairs) return true;
-  ++stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)];
+  stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)] += count;
   return false;
 }
 
 /// Only expert ranks exchange, and there must be a second microbatch to compute meanwhile. DualPipe always does it.
-bool Space::expert_overlap(bool on, const Layout& layout, SearchStats& stats) const {
+bool Space::expert_overlap(bool on, const Layout& layout, std::uint64_t count, SearchStats& stats) const {
   const bool dual = layout.schedule == Schedule::kDualPipe;
   if (layout.ep == 1) return !on;
   const bool runs = dual ? on : !on || layout.grad_accum > 1;
   const bool pinned = request_.fix.ep_overlap.value_or(on) != on || (on && !request_.max.ep_overlap.value_or(true));
-  if (runs && pinned) ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
-  if (!runs && on && request_.fix.ep_overlap) ++stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)];
+  if (runs && pinned) stats.rejected[static_cast<std::size_t>(Reject::kPinned)] += count;
+  if (!runs && on && request_.fix.ep_overlap) stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)] += count;
   return runs && !pinned;
 }
 

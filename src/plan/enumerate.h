@@ -4,6 +4,7 @@
 // how weights are sharded over data ranks, what is offloaded where memory is short, and where groups are placed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -82,28 +83,17 @@ class Space {
   /// just before the same without. A cut is counted where it was made, which may stand for many layouts.
   template <class Visit>
   void members(const Family& family, SearchStats& stats, Visit&& visit) const {
-    Branch branch{family.slice, family.layout};
-    const FactSet inner = facts_.inner(family.layout);
-    for (const Split& split : *family.splits) {
-      if (!place(family, split, branch.layout, stats)) continue;
-      for (const Pipeline& pipeline : pipelines_.at(split.pp)) {
-        if (!runs(pipeline, branch.layout, stats)) continue;
-        branch.layout.vpp = pipeline.vpp;
-        branch.layout.schedule = pipeline.schedule;
-        branch.layout.split = pipeline.split;
-        branch.stages = &pipeline.stages;
-        for (const bool overlap : {true, false}) {
-          if (!expert_overlap(overlap, branch.layout, stats)) continue;
-          branch.layout.ep_overlap = overlap;
-          branch.facts = inner & pipeline.facts & facts_.ranks(branch.layout);
-          if (const auto fact = facts_.refusal(branch.facts)) {
-            stats.refuse(*fact);
-          } else {
-            visit(std::as_const(branch));
-          }
-        }
-      }
-    }
+    walk(
+        family, stats, [](const Pipelines& p) -> const std::vector<Alike>& { return p.each; },
+        [&](const Branch& branch, std::uint64_t) { visit(branch); });
+  }
+
+  /// Calls `visit` with the first of the members that are counted alike, and how many they are: they differ in
+  /// pipelines that no fact and no floor of memory tells apart.
+  template <class Visit>
+  void members_alike(const Family& family, SearchStats& stats, Visit&& visit) const {
+    walk(
+        family, stats, [](const Pipelines& p) -> const std::vector<Alike>& { return p.alike; }, visit);
   }
 
   /// The ways to shard a member's state over its data ranks: ZeRO 0, 1, 2, and ZeRO-3 over every divisor of the ranks
@@ -118,6 +108,50 @@ class Space {
     FactSet facts = 0;  ///< of the stack, that hold by it
     PipelineStages stages{};
   };
+  struct Alike {
+    std::size_t first = 0;  ///< of Pipelines::all
+    std::uint64_t count = 1;
+  };
+  struct Pipelines {
+    std::vector<Pipeline> all;
+    std::vector<Alike> each;   ///< all, one by one
+    std::vector<Alike> alike;  ///< those that may run with the same microbatches and are counted alike
+  };
+
+  template <class Of, class Visit>
+  void walk(const Family& family, SearchStats& stats, Of&& of, Visit&& visit) const {
+    Branch branch{family.slice, family.layout};
+    Layout& layout = branch.layout;
+    const FactSet inner = facts_.inner(family.layout);
+    constexpr std::array<bool, 2> kOverlaps{true, false};
+    for (const Split& split : *family.splits) {
+      if (!place(family, split, layout, stats)) continue;
+      const Pipelines& pipelines = pipelines_.at(split.pp);
+      std::array<FactSet, kOverlaps.size()> ranks{};  // asked once for all pipelines
+      for (const bool overlap : kOverlaps) {
+        layout.ep_overlap = overlap;
+        ranks[overlap ? 1 : 0] = inner & facts_.ranks(layout);
+      }
+      for (const Alike& alike : of(pipelines)) {
+        const Pipeline& pipeline = pipelines.all[alike.first];
+        if (!runs(pipeline, layout, alike.count, stats)) continue;
+        layout.vpp = pipeline.vpp;
+        layout.schedule = pipeline.schedule;
+        layout.split = pipeline.split;
+        branch.stages = &pipeline.stages;
+        for (const bool overlap : kOverlaps) {
+          if (!expert_overlap(overlap, layout, alike.count, stats)) continue;
+          layout.ep_overlap = overlap;
+          branch.facts = ranks[overlap ? 1 : 0] & pipeline.facts & facts_.members(layout);
+          if (const auto fact = facts_.refusal(branch.facts)) {
+            stats.refuse(*fact, alike.count);
+          } else {
+            visit(std::as_const(branch), alike.count);
+          }
+        }
+      }
+    }
+  }
 
   void tensor(std::size_t slice);
   void context(Family& family, std::int64_t chips);
@@ -131,12 +165,14 @@ class Space {
   void microbatches(Family& family);
   bool experts_divide(const Layout& layout, const Split& split) const;
   void pipelines(std::int64_t pp);
+  void schedules(std::int64_t pp, std::vector<Pipeline>& out);
+  void count_alike(Pipelines& pipelines) const;
   void offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out);
   void chunked(Schedule schedule, std::int64_t pp, std::vector<Pipeline>& out);
   bool place(const Family& family, const Split& split, Layout& layout, SearchStats& stats) const;
-  bool runs(const Pipeline& pipeline, const Layout& layout, SearchStats& stats) const;
+  bool runs(const Pipeline& pipeline, const Layout& layout, std::uint64_t count, SearchStats& stats) const;
   bool refused(FactGroup group, const Layout& layout);
-  bool expert_overlap(bool on, const Layout& layout, SearchStats& stats) const;
+  bool expert_overlap(bool on, const Layout& layout, std::uint64_t count, SearchStats& stats) const;
   void cut(Reject reason) { ++stats_.rejected[static_cast<std::size_t>(reason)]; }
 
   struct Microbatches {
@@ -157,8 +193,8 @@ class Space {
   std::vector<Run> runs_;
   /// Microbatches of splits over whose ranks so many experts fold: (splits, ranks beside the data, ep).
   std::map<std::tuple<const std::vector<Split>*, std::int64_t, std::int64_t>, Microbatches> microbatches_;
-  std::map<std::int64_t, std::vector<Split>> splits_;  ///< by chips beyond tensor and context ranks
-  std::map<std::int64_t, std::vector<Pipeline>> pipelines_;
+  std::map<std::int64_t, std::vector<Split>> splits_;    ///< by chips beyond tensor and context ranks
+  std::map<std::int64_t, Pipelines> pipelines_;          ///< by pp
   std::map<std::int64_t, std::vector<ChunkEnds>> ends_;  ///< worth choosing, by pp
 };
 

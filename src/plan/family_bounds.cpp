@@ -68,12 +68,16 @@ double FamilySearch::token_s(const Family& family, const RunBound& bound) const 
 }
 
 double FamilySearch::least_memory_of(const Branch& branch, const ActivationFloor& floor) {
-  const RecipeVerdict& recipes = verdicts_.of(branch.layout, branch.facts);
-  return least_memory(ways_of(branch).state, floor, recipes, branch.layout, branch.stages->with_layers) + reserve();
+  return least_memory_of(branch, floor, ways_of(branch), verdicts_.of(branch.layout, branch.facts));
+}
+
+double FamilySearch::least_memory_of(const Branch& branch, const ActivationFloor& floor, const ShardingWays& ways,
+                                     const RecipeVerdict& recipes) const {
+  return least_memory(ways.state, floor, recipes, branch.layout, branch.stages->with_layers) + reserve();
 }
 
 bool FamilySearch::too_large(const Branch& branch, const ActivationFloor& floor) {
-  return floors_ && in_.request->hw->hbm_capacity.value() < least_memory_of(branch, floor);
+  return floors_ && !chip_holds(least_memory_of(branch, floor));
 }
 
 std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& floor, SearchStats& stats) {
@@ -97,20 +101,20 @@ std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& f
       out += layouts;
     }
   };
-  space_.members(family, stats, [&](const Branch& branch) {
+  space_.members_alike(family, stats, [&](const Branch& branch, std::uint64_t members) {
     if (space_.facts().tells_members_apart()) {  // what is known of the last one ends here
       add();
       alike = {};
     }
     const ShardingWays* ways = &ways_of(branch);
     const RecipeVerdict* recipes = &verdicts_.of(branch.layout, branch.facts);
-    const bool large = too_large(branch, floor);
+    const bool large = floors_ && !chip_holds(least_memory_of(branch, floor, *ways, *recipes));
     if (ways != alike.ways || recipes != alike.recipes || large != alike.too_large) {
       add();
       alike = {.ways = ways, .recipes = recipes, .too_large = large};
     }
-    ++alike.members;
-    if (branch.stages->most_treated > 0) ++alike.treating;
+    alike.members += members;
+    if (branch.stages->most_treated > 0) alike.treating += members;
   });
   add();
   return out;

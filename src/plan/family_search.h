@@ -108,6 +108,9 @@ class FamilySearch {
   using PhaseKey = std::array<std::int64_t, 7>;
 
   double least_memory_of(const Branch& branch, const ActivationFloor& floor);
+  double least_memory_of(const Branch& branch, const ActivationFloor& floor, const ShardingWays& ways,
+                         const RecipeVerdict& recipes) const;
+  bool chip_holds(double bytes) const { return !(in_.request->hw->hbm_capacity.value() < bytes); }
   bool too_large(const Branch& branch, const ActivationFloor& floor);
   /// Members that are counted alike.
   struct Alike {

@@ -100,7 +100,10 @@ void MemberFacts::add(std::size_t fact) {
       mixed_ = mixed_ || (levels & kMemberLevels) != 0;
       continue;  // of what a member leaves open
     }
-    const Level level = levels == kLevelInner ? kInner : levels == kLevelPipeline ? kPipeline : kRanks;
+    const Level level = levels == kLevelInner            ? kInner
+                        : levels == kLevelPipeline       ? kPipeline
+                        : (levels & kLevelPipeline) == 0 ? kRanks
+                                                         : kMembers;
     std::vector<Question>& questions = questions_[level];
     const auto same =
         std::find_if(questions.begin(), questions.end(), [&](const Question& q) { return q.condition == condition; });

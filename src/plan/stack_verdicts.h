@@ -33,7 +33,8 @@ std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup g
 using FactSet = std::uint64_t;
 
 /// Of each fact on members, their sharding or their recipes, whether what it asks of a member holds: the facts that
-/// hold by the inner degrees, by the pipeline and by the ranks are those that do by all three.
+/// hold by the inner degrees, by the pipeline, by the ranks and by what looks at both of the last are those that do by
+/// all four.
 class MemberFacts {
  public:
   /// Keeps a reference to `request`.
@@ -42,7 +43,7 @@ class MemberFacts {
   FactSet inner(const Layout& layout) const { return ask(kInner, layout); }
   FactSet pipeline(const Layout& layout) const { return ask(kPipeline, layout); }
   FactSet ranks(const Layout& layout) const { return ask(kRanks, layout); }
-  FactSet all(const Layout& layout) const { return inner(layout) & pipeline(layout) & ranks(layout); }
+  FactSet members(const Layout& layout) const { return ask(kMembers, layout); }
 
   /// The first fact that refuses a member of which these hold.
   std::optional<std::size_t> refusal(FactSet holding) const;
@@ -52,9 +53,11 @@ class MemberFacts {
   /// Whether shardings or recipes of two members of which the same facts hold may still differ: a condition on them
   /// compares with a member's own figure.
   bool tells_members_apart() const { return mixed_; }
+  /// Whether `members` asks anything, so that the same ranks may run one pipeline and not another.
+  bool tells_pipelines_apart() const { return !questions_[kMembers].empty(); }
 
  private:
-  enum Level : std::uint8_t { kInner, kPipeline, kRanks };
+  enum Level : std::uint8_t { kInner, kPipeline, kRanks, kMembers };
   struct Question {
     SupportCondition condition;
     FactSet facts = 0;  ///< that ask it
@@ -66,7 +69,7 @@ class MemberFacts {
   FactSet open_ = 0;  ///< not settled by the question
   FactSet member_ = 0, sharding_ = 0, recipes_ = 0;
   bool mixed_ = false;
-  std::array<std::vector<Question>, 3> questions_;  ///< by level
+  std::array<std::vector<Question>, 4> questions_;  ///< by level
 };
 
 /// The request, its stack without what the question settles: facts that cannot refuse, and conditions that always hold.
