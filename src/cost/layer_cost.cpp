@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cost/operation_sums.h"
 #include "cost/remat.h"
 
 namespace scalecalc {
@@ -25,8 +26,12 @@ template <class R>
 class LayerCoster : public OpWork<R> {
  public:
   LayerCoster(const Reader<R>& reader, const ModelSpec& model, const ModelDims<R>& dims, const ChipRates<R>& chip,
-              const Workload& workload, const InnerDegrees& inner)
-      : OpWork<R>(reader, chip, workload, inner), dims_(dims), width_(dims.d_model), parallel_(model.parallel_block) {}
+              const Workload& workload, const InnerDegrees& inner, OperationSums* known)
+      : OpWork<R>(reader, chip, workload, inner),
+        dims_(dims),
+        width_(dims.d_model),
+        parallel_(model.parallel_block),
+        known_(known) {}
 
   /// Of a tower's layer, or one of its ends.
   LayerCost<R> tower(const TowerPart<R>& part) {
@@ -34,17 +39,21 @@ class LayerCoster : public OpWork<R> {
     if (!part.divides(inner_.tp)) hold_whole(ops);
     const R own = std::exchange(width_, part.width);
     const bool parallel = std::exchange(parallel_, false);
+    OperationSums* const known = std::exchange(known_, nullptr);  // these operations are of here alone
     LayerCost<R> out = cost(ops, true, "tower");
     width_ = own;
     parallel_ = parallel;
+    known_ = known;
     return out;
   }
 
   /// `label` names the costs in an explanation: "dense layer", "head".
   LayerCost<R> cost(const std::vector<Op<R>>& ops, bool in_layer, std::string_view label) {
-    LayerCost<R> out;
-    for (const Op<R>& op : ops) add(op, in_layer, out);
-    kernels(ops, in_layer, out);
+    OperationSum<R> sum = summed(ops, in_layer);
+    LayerCost<R>& out = sum.cost;
+    launch(sum.forward, out.forward);
+    launch(sum.backward, out.backward);
+    for (std::size_t r = 0; in_layer && r < kRematCount; ++r) launch(sum.repeated[r], out.recompute[r]);
     name(out, label);
     if (in_layer) {
       communication(out, ops);
@@ -56,10 +65,42 @@ class LayerCoster : public OpWork<R> {
       (inner_.sp ? out.forward.tp_gathers : out.backward.tp_reduces) = R(1.0);
       if (inner_.sp) out.backward.tp_gathers = R(1.0 + trains_columns(ops, Part::kHead));
     }
-    return out;
+    return std::move(out);
   }
 
  private:
+  /// Whether ep, etp or the load of the experts' ranks decide what it costs.
+  static bool is_routed(const Op<R>& op) {
+    const auto routed = [](TpRule rule) { return rule == TpRule::kExpert || rule == TpRule::kExpertRow; };
+    return op.kind == OpKind::kGroupedMatmul || routed(op.tp) || routed(op.saved_tp);
+  }
+
+  OperationSum<R> summed(const std::vector<Op<R>>& ops, bool in_layer) {
+    OperationSum<R> sum;
+    auto at = ops.begin();
+    const auto add_before = [&](auto end) {
+      for (; at != end; ++at) {
+        add(*at, in_layer, sum.cost);
+        add_kernels(*at, sum);
+      }
+    };
+    if constexpr (std::is_same_v<R, double>) {
+      if (known_ != nullptr) {
+        const OperationSums::Key key{ops.data(), tokens_, inner_.tp, inner_.sp};
+        const auto routed = std::find_if(ops.begin(), ops.end(), is_routed);
+        if (const OperationSum<double>* found = known_->find(key)) {
+          sum = *found;
+          at = routed;
+        } else {
+          add_before(routed);
+          known_->add(key, sum);
+        }
+      }
+    }
+    add_before(ops.end());
+    return sum;
+  }
+
   void add(const Op<R>& op, bool in_layer, LayerCost<R>& out) {
     const Work<R> forward = this->work(op, false);
     const Work<R> backward = this->work(op, true);
@@ -104,12 +145,7 @@ class LayerCoster : public OpWork<R> {
     return std::none_of(ops.begin(), ops.end(), [](const Op<R>& op) { return op.part == Part::kTower; });
   }
 
-  /// Of a phase: kernels, and what the host launches, all, those of the experts and those of weight gradients.
-  struct Kernels {
-    double all = 0, launched = 0, routed = 0, of_weights = 0;
-  };
-
-  void add(const Op<R>& op, bool backward, Kernels& to) const {
+  void add(const Op<R>& op, bool backward, KernelCounts& to) const {
     const double apart = OpWork<R>::bias_kernels(op, backward);
     const double launches = OpWork<R>::launches(op, backward) + apart;
     to.all += OpWork<R>::kernels(op, backward) + apart;
@@ -118,24 +154,16 @@ class LayerCoster : public OpWork<R> {
     if (backward) to.of_weights += OpWork<R>::weight_launches(op);
   }
 
-  void kernels(const std::vector<Op<R>>& ops, bool in_layer, LayerCost<R>& out) const {
-    Kernels forward, backward;
-    std::array<Kernels, kRematCount> repeated{};
-    for (const Op<R>& op : ops) {
-      if (OpWork<R>::kernels(op, false) <= 0) continue;
-      add(op, false, forward);
-      add(op, true, backward);
-      for (const Remat remat : kRemats) {
-        if (runs_again(remat, op, workload_)) add(op, false, repeated[static_cast<std::size_t>(remat)]);
-      }
+  void add_kernels(const Op<R>& op, OperationSum<R>& sum) const {
+    if (OpWork<R>::kernels(op, false) <= 0) return;
+    add(op, false, sum.forward);
+    add(op, true, sum.backward);
+    for (const Remat remat : kRemats) {
+      if (runs_again(remat, op, workload_)) add(op, false, sum.repeated[static_cast<std::size_t>(remat)]);
     }
-    launch(forward, out.forward);
-    launch(backward, out.backward);
-    if (!in_layer) return;
-    for (std::size_t r = 0; r < kRematCount; ++r) launch(repeated[r], out.recompute[r]);
   }
 
-  void launch(const Kernels& kernels, Phase<R>& out) const {
+  void launch(const KernelCounts& kernels, Phase<R>& out) const {
     out.work.overhead = overhead(kernels.all, kernels.routed > 0 ? 1 : 0);
     if (workload_.runtime.compiled || workload_.graphs == GraphCapture::kStep) return;
     // Behind the counts that the host waits for nothing is queued: one expert's kernels after the other are launched.
@@ -466,8 +494,9 @@ class LayerCoster : public OpWork<R> {
   using OpWork<R>::sequence_share;
 
   const ModelDims<R>& dims_;
-  R width_;        ///< of the residual stream: the model's, or a tower's beside a token
-  bool parallel_;  ///< mixer and FFN read one input
+  R width_;               ///< of the residual stream: the model's, or a tower's beside a token
+  bool parallel_;         ///< mixer and FFN read one input
+  OperationSums* known_;  ///< null: nothing is kept
 };
 
 }  // namespace
@@ -499,7 +528,12 @@ ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model, const st
     out.dims.top_k = named(out.dims.top_k * reader.input(*expert_capacity, "expert capacity", "workload"),
                            "places of a token in experts", "top_k x capacity factor (arXiv:2006.16668 section 2.2)");
   }
-  for (const LayerKind& kind : model.kinds) out.kinds.push_back(trained(layer_ops(model, kind, out.dims), tune));
+  auto labels = std::make_shared<std::vector<std::string>>();
+  for (const LayerKind& kind : model.kinds) {
+    labels->push_back(label_of(kind));
+    out.kinds.push_back(trained(layer_ops(model, kind, out.dims), tune));
+  }
+  out.labels = std::move(labels);
   out.embedding = trained(lookup_ops(model, out.dims), tune);
   out.towers = tower_parts<R>(model);
   for (TowerPart<R>& part : out.towers) part.ops = trained(std::move(part.ops), tune);
@@ -510,12 +544,14 @@ ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model, const st
 
 template <class R>
 NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, const ModelOps<R>& ops,
-                            const ChipRates<R>& chip, const Workload& workload, const InnerDegrees& inner) {
-  LayerCoster<R> coster(reader, model, ops.dims, chip, workload, inner);
+                            const ChipRates<R>& chip, const Workload& workload, const InnerDegrees& inner,
+                            OperationSums* known) {
+  LayerCoster<R> coster(reader, model, ops.dims, chip, workload, inner, known);
   NetworkCost<R> out;
+  out.labels = ops.labels;
+  out.kinds.reserve(ops.kinds.size());
   for (std::size_t k = 0; k < ops.kinds.size(); ++k) {
-    out.labels.push_back(label_of(model.kinds[k]));
-    out.kinds.push_back(coster.cost(ops.kinds[k], true, out.labels.back()));
+    out.kinds.push_back(coster.cost(ops.kinds[k], true, (*ops.labels)[k]));
   }
   out.embedding = coster.cost(ops.embedding, false, "embedding");
   for (const TowerPart<R>& part : ops.towers) {
@@ -545,7 +581,7 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   template ModelOps<R> read_model(const Reader<R>&, const ModelSpec&, const std::optional<FineTune>&,               \
                                   const std::optional<double>&);                                                    \
   template NetworkCost<R> network_cost(const Reader<R>&, const ModelSpec&, const ModelOps<R>&, const ChipRates<R>&, \
-                                       const Workload&, const InnerDegrees&);
+                                       const Workload&, const InnerDegrees&, OperationSums*);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)

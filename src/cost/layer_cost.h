@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,7 @@ struct TowerCost {
 template <class R>
 struct NetworkCost {
   std::vector<LayerCost<R>> kinds;
-  std::vector<std::string> labels;  ///< of the kinds
+  std::shared_ptr<const std::vector<std::string>> labels;  ///< of the kinds
   LayerCost<R> embedding;
   std::vector<TowerCost<R>> towers;  ///< beside the embedding
   LayerCost<R> head;
@@ -84,6 +85,7 @@ struct NetworkCost {
 template <class R>
 struct ModelOps {
   std::vector<std::vector<Op<R>>> kinds;
+  std::shared_ptr<const std::vector<std::string>> labels;  ///< of the kinds
   std::vector<Op<R>> embedding;
   std::vector<TowerPart<R>> towers;
   std::vector<Op<R>> head;
@@ -95,8 +97,11 @@ template <class R>
 ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model, const std::optional<FineTune>& tune = {},
                        const std::optional<double>& expert_capacity = {});
 
+class OperationSums;
+/// `known`, if any, is of the same `ops`, chip and workload; only plain numbers use it.
 template <class R>
 NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, const ModelOps<R>& ops,
-                            const ChipRates<R>& chip, const Workload& workload, const InnerDegrees& inner);
+                            const ChipRates<R>& chip, const Workload& workload, const InnerDegrees& inner,
+                            OperationSums* known = nullptr);
 
 }  // namespace scalecalc

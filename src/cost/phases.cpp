@@ -1,26 +1,19 @@
 // Sources: overlap of communication with compute and its bound max(compute, communication): scaling book, chapters 1
 // and 5 (FSDP, tensor, mixed). Offload: Rajbhandari et al. 2021, arXiv:2104.07857 section 4.
+#include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "cost/stage_time.h"
 
 namespace scalecalc {
 namespace {
 
-/// All layers and both ends on one stage.
-StageShape whole_model(const ModelSpec& model) {
-  StageShape out;
-  for (const std::uint8_t kind : model.layer_kind) ++out.layers[kind];
-  out.embedding = true;
-  out.head = true;
-  return out;
-}
-
 template <class R>
 class PhaseBuilder {
  public:
-  explicit PhaseBuilder(const StepInput<R>& in)
-      : in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout) {
+  PhaseBuilder(const StepInput<R>& in, const Phases<R>* plain)
+      : in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout), plain_(plain) {
     const bool ring = layout_.cp_comm == CpComm::kRing;
     cp_overlap_ = ring ? overlap_.cp : overlap_.cp_gather;
     // Pieces are passed through memory that the ranks map from each other, over the links of the innermost tier alone.
@@ -33,7 +26,6 @@ class PhaseBuilder {
 
   Phases<R> build() {
     phase_times();
-    out_.whole = stage_time(in_, out_, whole_model(*in_.model)).total();
     return std::move(out_);
   }
 
@@ -210,13 +202,35 @@ class PhaseBuilder {
     if (stay) out_.kept_forward.resize(kinds);
     for (std::size_t k = 0; k < kinds; ++k) {
       const LayerCost<R>& cost = net_.kinds[k];
-      const std::string_view label = net_.labels[k];
-      out_.forward[k] = phase_time(cost, cost.forward, layout_.remat, false, label, true);
-      out_.backward[k] = phase_time(cost, cost.backward, layout_.remat, true, label, true);
-      if (some || stay) out_.kept_backward[k] = phase_time(cost, cost.backward, others, true, label, !stay);
-      if (stay) out_.kept_forward[k] = phase_time(cost, cost.forward, others, false, label);
+      const std::string_view label = (*net_.labels)[k];
+      const auto pass = [&](bool backward, Remat remat, bool in_layer) {
+        if (plain_ != nullptr && !backward) return plain_->forward[k];
+        if (plain_ != nullptr && remat == Remat::kNone) return plain_->backward[k];
+        return phase_time(cost, backward ? cost.backward : cost.forward, remat, backward, label, in_layer);
+      };
+      out_.forward[k] = pass(false, layout_.remat, true);
+      out_.backward[k] = pass(true, layout_.remat, true);
+      if (some || stay) out_.kept_backward[k] = pass(true, others, !stay);
+      if (stay) out_.kept_forward[k] = pass(false, others, false);
     }
-    const R modules(static_cast<double>(in_.model->mtp_layers));
+    embedding_times();
+    head_times();
+    out_.forward_whole = out_.embedding_forward.total() + out_.head_forward.total();
+    // Where some layers are offloaded, how many is not known here: as if none were, which no layout beats.
+    std::array<SecondsOf<R>, kMaxLayerKinds> forward;
+    for (std::size_t k = 0; k < kinds; ++k) {
+      forward[k] = (stay ? out_.kept_forward : out_.forward)[k].total() * net_.depth;
+    }
+    for (const std::uint8_t kind : in_.model->layer_kind) out_.forward_whole += forward[kind];
+  }
+
+  void embedding_times() {
+    const bool again = std::any_of(net_.towers.begin(), net_.towers.end(), [](const auto& t) { return t.shown; });
+    if (plain_ != nullptr && !again) {
+      out_.embedding_forward = plain_->embedding_forward;
+      out_.embedding = plain_->embedding;
+      return;
+    }
     out_.embedding_forward = ends_time(net_.embedding, false, "embedding");
     PhaseTime<R> backward = ends_time(net_.embedding, true, "embedding");
     for (const TowerCost<R>& tower : net_.towers) {
@@ -226,16 +240,29 @@ class PhaseBuilder {
       backward.add(phase_time(cost, cost.backward, layout_.remat, true, "tower", true), R(tower.count));
     }
     out_.embedding.add(out_.embedding_forward, R(1.0)).add(backward, R(1.0));
-    const PhaseTime<R> head = head_time(false);
-    out_.head_forward.add(head, R(1.0) + modules);
-    out_.head.add(head, R(1.0) + modules).add(head_time(true), R(1.0) + modules);
-    if (in_.model->mtp_layers > 0) modules_time(modules);
-    out_.forward_whole = out_.embedding_forward.total() + out_.head_forward.total();
-    // Where some layers are offloaded, how many is not known here: as if none were, which no layout beats.
-    const auto& forward = stay ? out_.kept_forward : out_.forward;
-    for (const std::uint8_t kind : in_.model->layer_kind) {
-      out_.forward_whole += forward[kind].total() * net_.depth;
+  }
+
+  void head_times() {
+    const bool chunked = layout_.loss == LossKind::kChunked;
+    typename Phases<R>::Once& once = out_.once;
+    const bool modules = in_.model->mtp_layers > 0;
+    const R uses(static_cast<double>(in_.model->mtp_layers));
+    if (plain_ != nullptr && !chunked) {
+      once = plain_->once;
+    } else {
+      once.head_forward = head_time(false);
+      once.head_backward = head_time(true);
+      if (modules && plain_ != nullptr) {
+        once.module_forward = plain_->once.module_forward;
+        once.module_backward = plain_->once.module_backward;
+      } else if (modules) {
+        once.module_forward = ends_time(net_.mtp, false, "mtp module");
+        once.module_backward = ends_time(net_.mtp, true, "mtp module");
+      }
     }
+    out_.head_forward.add(once.head_forward, R(1.0) + uses);
+    out_.head.add(once.head_forward, R(1.0) + uses).add(once.head_backward, R(1.0) + uses);
+    if (modules) modules_time(uses);
   }
 
   /// A chunked loss launches the head's kernels for every chunk. Where forward and backward of the chunks are loops of
@@ -262,11 +289,11 @@ class PhaseBuilder {
   /// Multi-token prediction: each module's projection and its layer, beside its use of the head.
   void modules_time(const R& modules) {
     const std::size_t kind = in_.model->mtp_kind;
-    PhaseTime<R> forward = ends_time(net_.mtp, false, "mtp module");
+    PhaseTime<R> forward = out_.once.module_forward;
     const bool stay = layout_.offload_layers > 0;
     forward.add((stay ? out_.kept_forward : out_.forward)[kind], R(1.0));
     out_.head_forward.add(forward, modules);
-    out_.head.add(forward, modules).add(ends_time(net_.mtp, true, "mtp module"), modules);
+    out_.head.add(forward, modules).add(out_.once.module_backward, modules);
     out_.head.add((stay ? out_.kept_backward : out_.backward)[kind], modules);
   }
 
@@ -275,6 +302,7 @@ class PhaseBuilder {
   const MeshChannels<R>& ch_;
   const OverlapRates<R>& overlap_;
   const Layout& layout_;
+  const Phases<R>* plain_;
   R tp_overlap_{1.0}, cp_overlap_{1.0}, ep_overlap_{1.0};
   Phases<R> out_;
 };
@@ -282,13 +310,14 @@ class PhaseBuilder {
 }  // namespace
 
 template <class R>
-Phases<R> phases(const StepInput<R>& in) {
-  return PhaseBuilder<R>(in).build();
+Phases<R> phases(const StepInput<R>& in, const Phases<R>* plain) {
+  check(plain == nullptr || in.layout.offload == 0, "phases are shared by layouts that offload nothing");
+  return PhaseBuilder<R>(in, plain).build();
 }
 
-template Phases<double> phases(const StepInput<double>&);
-template Phases<Dual> phases(const StepInput<Dual>&);
-template Phases<Traced> phases(const StepInput<Traced>&);
-template Phases<Interval> phases(const StepInput<Interval>&);
+template Phases<double> phases(const StepInput<double>&, const Phases<double>*);
+template Phases<Dual> phases(const StepInput<Dual>&, const Phases<Dual>*);
+template Phases<Traced> phases(const StepInput<Traced>&, const Phases<Traced>*);
+template Phases<Interval> phases(const StepInput<Interval>&, const Phases<Interval>*);
 
 }  // namespace scalecalc

@@ -70,8 +70,11 @@ struct Phases {
   PhaseTime<R> embedding;                        ///< both phases
   PhaseTime<R> head;                             ///< both phases, with MTP modules
   PhaseTime<R> embedding_forward, head_forward;  ///< of these, the forward
-  SecondsOf<R> whole{R(0.0)};                    ///< both phases of every layer and both ends
-  SecondsOf<R> forward_whole{R(0.0)};            ///< of these, the forward
+  SecondsOf<R> forward_whole{R(0.0)};            ///< of every layer and both ends
+  /// One use of the head, and a module without its layer: what a policy does not change.
+  struct Once {
+    PhaseTime<R> head_forward, head_backward, module_forward, module_backward;
+  } once;
 };
 
 /// One microbatch through a stage, or through all of them: the whole, and of it the weight gradients that a split
@@ -82,8 +85,9 @@ struct PassTime {
   SecondsOf<R> put_off{R(0.0)};
 };
 
+/// `plain`, if any, are those of the same layout without remat and with the whole loss, where nothing is offloaded.
 template <class R>
-Phases<R> phases(const StepInput<R>& in);
+Phases<R> phases(const StepInput<R>& in, const Phases<R>* plain = nullptr);
 
 template <class R>
 StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in, const Phases<R>& phases);

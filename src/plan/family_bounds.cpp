@@ -27,7 +27,16 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   of.ep_overlap = paired;
   StepInput<double> in = input(nullptr, of, bound_of_.channels);
   in.overlap = &in_.bound_overlap;
-  return out.emplace(totals_of(*in.network, phases(in)));
+  return out.emplace(totals_of(*in.network, phases(in, of.offload == 0 ? &plain_phases(in, paired) : nullptr)));
+}
+
+const Phases<double>& FamilySearch::plain_phases(StepInput<double> in, bool paired) {
+  std::optional<Phases<double>>& out = plain_phases_[paired ? 1 : 0];
+  if (out) return *out;
+  in.layout.remat = Remat::kNone;
+  in.layout.remat_layers = 0;
+  in.layout.loss = LossKind::kWhole;
+  return out.emplace(phases(in));
 }
 
 /// Of a layout with the cheapest recipe: what bounds every member, so that searches share it.

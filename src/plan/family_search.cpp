@@ -53,6 +53,7 @@ void FamilySearch::enter(const Family& family) {
   if (!same_inner || bound.network != bound_of_.network) {
     for (const std::size_t policy : bounded_) bound_phases_[policy].reset();
     bounded_.clear();
+    plain_phases_ = {};
     cheapest_ = {};
   }
   bound_of_ = bound;  // machines whose phases are the same still differ in their hosts
@@ -73,7 +74,7 @@ const NetworkCost<double>& FamilySearch::network() {
 std::shared_ptr<const NetworkCost<double>> FamilySearch::cost_of(const InnerDegrees& inner) {
   if (std::shared_ptr<const NetworkCost<double>> found = known_.cost(inner)) return found;
   const auto out = std::make_shared<const NetworkCost<double>>(
-      network_cost(kReader, *in_.request->model, in_.ops, in_.chip, in_.request->workload, inner));
+      network_cost(kReader, *in_.request->model, in_.ops, in_.chip, in_.request->workload, inner, &operation_sums_));
   known_.add(inner, out);
   return out;
 }

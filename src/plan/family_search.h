@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cost/operation_sums.h"
 #include "cost/step_bound.h"
 #include "plan/enumerate.h"
 #include "plan/member_tables.h"
@@ -128,6 +129,7 @@ class FamilySearch {
   std::shared_ptr<const NetworkCost<double>> cost_of(const InnerDegrees& inner);
   std::shared_ptr<const NetworkCost<double>> parameters_of(const InnerDegrees& inner);
   const PhaseTotals& bound_phases(const Layout& layout);
+  const Phases<double>& plain_phases(StepInput<double> in, bool paired);
   const PassTotals& cheapest_passes(const Layout& layout);
   bool may_enter(const Member& member, const Layout& layout, double step_s, double memory);
   bool may_rank(const Member& member, const Layout& layout, const PassTotals& passes);
@@ -183,6 +185,7 @@ class FamilySearch {
   const SearchInputs& in_;
   const Space& space_;
   RunBounds& known_;
+  OperationSums operation_sums_;
   InnerDegrees inner_;
   std::shared_ptr<const NetworkCost<double>> network_;  ///< of inner_; null if nobody asked yet
   bool entered_ = false;
@@ -193,11 +196,12 @@ class FamilySearch {
   BoundChannels bound_of_;                    ///< what bound_phases_ were computed on
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
   std::array<std::optional<PhaseTotals>, kRematCount * 32> bound_phases_;
-  std::vector<std::size_t> bounded_;             ///< of bound_phases_, which are there
-  std::array<const PassTotals*, 2> cheapest_{};  ///< the same of the cheapest recipe: see cheapest_passes
-  StepOutline outline_;                          ///< of the recipe being visited
-  StepOutline gathering_;                        ///< of the sharding being visited
-  PassTotals gathered_;                          ///< the same
+  std::vector<std::size_t> bounded_;                           ///< of bound_phases_, which are there
+  std::array<std::optional<Phases<double>>, 2> plain_phases_;  ///< the same that all policies share: see plain_phases
+  std::array<const PassTotals*, 2> cheapest_{};                ///< the same of the cheapest recipe: see cheapest_passes
+  StepOutline outline_;                                        ///< of the recipe being visited
+  StepOutline gathering_;                                      ///< of the sharding being visited
+  PassTotals gathered_;                                        ///< the same
   MemberTables tables_;
   std::vector<FittedLayout> ways_to_fit_;      ///< of the sharding being visited
   bool tables_ready_ = false;                  ///< for the member being visited
