@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cost/stage_memory.h"
 #include "cost/stage_parameters.h"
-#include "cost/step.h"
 
 namespace scalecalc {
 namespace {
@@ -56,13 +56,18 @@ class MemoryCounter {
   explicit MemoryCounter(const StepInput<R>& in)
       : in_(in), net_(*in.network), ch_(*in.channels), layout_(in.layout), rules_(in.workload->memory) {}
 
-  /// The stage that holds most, with what it holds. `before`: what each holds before anything is offloaded, if known.
-  MemoryUse<R> fullest(const std::vector<MemoryUse<R>>* before = nullptr) const {
+  /// The stage that holds most, with what it holds.
+  MemoryUse<R> fullest() const {
+    return fullest([&](std::size_t, const StageShape& stage) { return whole(stage); });
+  }
+  /// `before`: what each holds before anything is offloaded.
+  template <class Before>
+  MemoryUse<R> fullest(const Before& before) const {
     MemoryUse<R> out;
     double most = -1;
     for (std::size_t s = 0; s < in_.stages->size(); ++s) {
       const StageShape& stage = (*in_.stages)[s];
-      MemoryUse<R> use = rest(stage, before ? (*before)[s] : whole(stage));
+      MemoryUse<R> use = rest(stage, before(s, stage));
       const double total = value_of(use.total());
       if (total <= most) continue;
       most = total;
@@ -78,6 +83,10 @@ class MemoryCounter {
     MemoryUse<R> use = state(stage);
     activations(stage, use);
     buffers(stage, use);
+    return use;
+  }
+  MemoryUse<R> with_activations(const StageShape& stage, MemoryUse<R> use) const {
+    activations(stage, use);
     return use;
   }
 
@@ -365,7 +374,35 @@ std::vector<MemoryUse<double>> memory_before_offload(const StepInput<double>& in
 }
 
 MemoryUse<double> memory_use(const StepInput<double>& in, const std::vector<MemoryUse<double>>& before_offload) {
-  return MemoryCounter<double>(in).fullest(&before_offload);
+  return MemoryCounter<double>(in).fullest([&](std::size_t s, const StageShape&) { return before_offload[s]; });
+}
+
+std::vector<MemoryUse<double>> memory_of_state(const StepInput<double>& in) {
+  const MemoryCounter<double> counter(in);
+  std::vector<MemoryUse<double>> out;
+  out.reserve(in.stages->size());
+  for (const StageShape& stage : *in.stages) {
+    out.push_back(counter.state(stage));
+    counter.buffers(stage, out.back());
+  }
+  return out;
+}
+
+MemoryUse<double> memory_use_on(const StepInput<double>& in, std::span<const MemoryUse<double>> states) {
+  const MemoryCounter<double> counter(in);
+  return counter.fullest(
+      [&](std::size_t s, const StageShape& stage) { return counter.with_activations(stage, states[s]); });
+}
+
+std::vector<MemoryUse<double>> memory_before_offload(const StepInput<double>& in,
+                                                     std::span<const MemoryUse<double>> states) {
+  const MemoryCounter<double> counter(in);
+  std::vector<MemoryUse<double>> out;
+  out.reserve(states.size());
+  for (std::size_t s = 0; s < states.size(); ++s) {
+    out.push_back(counter.with_activations((*in.stages)[s], states[s]));
+  }
+  return out;
 }
 
 std::vector<MemoryUse<double>> memory_by_stage(const StepInput<double>& in, const std::vector<StageShape>& stages) {
@@ -408,9 +445,13 @@ std::optional<MemoryUse<double>> memory_of_layout(const ModelSpec& model, const 
 }
 
 StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage) {
+  MemoryUse<double> use = state_of(in, stage);
+  MemoryCounter<double>(in).buffers(stage, use);
+  return state_bytes(in, stage, use);
+}
+
+StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage, const MemoryUse<double>& use) {
   const MemoryCounter<double> counter(in);
-  MemoryUse<double> use = counter.state(stage);
-  counter.buffers(stage, use);
   StageBytes out{.state = (use.weights + use.gradients + use.optimizer).value(), .buffers = use.buffers.value()};
   out.weights_away = use.weights.value() * counter.state_away(stage);
   out.optimizer_away = use.optimizer.value() * counter.state_away(stage);

@@ -48,12 +48,39 @@ const PassTotals& FamilySearch::cheapest_passes(const Layout& layout) {
   return *out;
 }
 
+namespace {
+
+/// Of a microbatch that holds so much less, no longer than its own: [RUN], docs/model.md.
+PassTotals scaled(PassTotals passes, double share) {
+  for (std::vector<LayerPasses>* layers : {&passes.layers, &passes.kept}) {
+    for (LayerPasses& layer : *layers) {
+      layer.time *= share;
+      layer.put_off *= share;
+    }
+  }
+  for (PassTime<double>* end : {&passes.embedding, &passes.head}) {
+    end->time = end->time * share;
+    end->put_off = end->put_off * share;
+  }
+  passes.forward_whole *= share;
+  passes.boundary = passes.boundary * share;
+  return passes;
+}
+
+/// Rounded up to a power of two, so that machines of several sizes ask the same.
+InnerDegrees bounding_inner(const Family& family) {
+  InnerDegrees out = inner_of(family.layout);
+  out.micro_batch_seqs = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(out.micro_batch_seqs)));
+  return out;
+}
+
+}  // namespace
+
 RunBound FamilySearch::run_bound(const Family& family) {
+  const InnerDegrees inner = bounding_inner(family);
   Family largest = family;
-  std::int64_t& sequences = largest.layout.micro_batch_seqs;
-  sequences = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(sequences)));
+  const std::int64_t sequences = largest.layout.micro_batch_seqs = inner.micro_batch_seqs;
   const RunBounds::Network network = bound_channels(family.slice, family.layout).network;
-  const InnerDegrees inner = inner_of(largest.layout);
   if (std::optional<RunBound> found = known_.find(inner, network)) return *std::move(found);
   enter(largest);
   double seconds = std::numeric_limits<double>::infinity();
@@ -131,6 +158,28 @@ std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& f
 
 double FamilySearch::bound(const Family& family, const ActivationFloor& floor) {
   enter(family);
+  return least_bound(family, floor, [&](const Layout& layout) -> const PassTotals& { return cheapest_passes(layout); });
+}
+
+std::optional<double> FamilySearch::bound(const Family& family, const ActivationFloor& floor, const Family& larger) {
+  const InnerDegrees inner = bounding_inner(larger);
+  const RunBounds::Network network = bound_channels(family.slice, family.layout).network;
+  const double share =
+      static_cast<double>(family.layout.micro_batch_seqs) / static_cast<double>(inner.micro_batch_seqs);
+  std::array<PassTotals, 2> passes;
+  for (const bool paired : {false, true}) {
+    if (paired && family.layout.ep == 1) continue;
+    const PassTotals* known = known_.passes(inner, network, paired);
+    if (known == nullptr) return std::nullopt;
+    passes[paired ? 1 : 0] = scaled(*known, share);
+  }
+  enter(family);
+  return least_bound(family, floor,
+                     [&](const Layout& layout) -> const PassTotals& { return passes[pairs_experts(layout) ? 1 : 0]; });
+}
+
+template <class Passes>
+double FamilySearch::least_bound(const Family& family, const ActivationFloor& floor, const Passes& passes_of) {
   double out = std::numeric_limits<double>::infinity();
   bool overlapped = false;  // the member before was this one with its exchange overlapped, which is never slower
   SearchStats counted;
@@ -141,7 +190,7 @@ double FamilySearch::bound(const Family& family, const ActivationFloor& floor) {
     const bool bounded = std::exchange(overlapped, chosen) && !l.ep_overlap;
     if (!any || bounded || branch.stages->shapes.empty() || too_large(branch, floor)) return;
     const Layout layout = cheapest_recipe(l);
-    outline(outlined(&branch.stages->shapes, layout, bound_of_.channels), cheapest_passes(layout), outline_);
+    outline(outlined(&branch.stages->shapes, layout, bound_of_.channels), passes_of(layout), outline_);
     out = std::min(out, kBoundRounding * step_lower_bound(outline_) / tokens_of(layout));
   });
   return out;

@@ -215,7 +215,7 @@ void FamilySearch::visit_recipe(const Member& member, std::size_t which) {
     tables_.plain_loss(input(member.stages, plain, free_));
   }
   const Layout asked = layout;
-  if (!may_fit(member, layout)) return cut(Reject::kMemory, layouts);
+  if (!may_fit(member, layout, member.recipes->offload[which])) return cut(Reject::kMemory, layouts);
   if (layout != asked && !may_rank(member, layout)) {
     out_.stats.pruned += layouts;
     return;
@@ -225,7 +225,7 @@ void FamilySearch::visit_recipe(const Member& member, std::size_t which) {
 
 /// Every sharding keeps the same activations; the one that shards most keeps least of the rest. Where these alone are
 /// too much, more layers must be treated, or activations offloaded: sets the least of it, which bounds the time.
-bool FamilySearch::may_fit(const Member& member, Layout& layout) {
+bool FamilySearch::may_fit(const Member& member, Layout& layout, std::uint8_t most) {
   const auto& options = member.shardings->options;
   const std::optional<std::uint8_t>& pinned = in_.request->fix.offload;
   const auto least = std::max_element(options.begin(), options.end(), [](const auto& a, const auto& b) {
@@ -238,10 +238,11 @@ bool FamilySearch::may_fit(const Member& member, Layout& layout) {
   const Layout leanest = sharded(layout, {least->zero, least->fsdp});
   const MeshChannels<double> sizes = sizes_of(leanest);
   StepInput<double> in = input(member.stages, leanest, sizes);
-  const std::vector<MemoryUse<double>> before = memory_before_offload(in);
+  const auto states = tables_.states(static_cast<std::size_t>(least - options.begin()));
+  const std::vector<MemoryUse<double>> before = memory_before_offload(in, states);
   const auto holds = [&] {
     const MemoryUse<double> memory =
-        in.layout.remat_layers == leanest.remat_layers ? memory_use(in, before) : memory_use(in);
+        in.layout.remat_layers == leanest.remat_layers ? memory_use(in, before) : memory_use_on(in, states);
     return (memory.activations + memory.logits + memory.reserve).value() <= capacity();
   };
   const std::int64_t some = layout.remat_layers > 0 ? 0 : most_offloaded(*in_.request, *member.stages);
@@ -256,7 +257,6 @@ bool FamilySearch::may_fit(const Member& member, Layout& layout) {
     return true;
   }
   if (layout.remat_layers == 0) {
-    const std::uint8_t most = most_offload(*in_.request, in.layout);
     if ((most & ~in.layout.offload & kOffloadActivations) != 0) {
       in.layout.offload = most;
       layout.offload = kOffloadActivations;
@@ -323,11 +323,13 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
     ++out_.stats.pruned;
     return;
   }
-  if (too_large && !wants_miss() && runs_whole(*in_.request, layout)) return cut(Reject::kMemory, 1);
+  if (too_large && !wants_miss() && runs_whole(*in_.request, layout, member.branch->facts))
+    return cut(Reject::kMemory, 1);
   const MeshChannels<double> sizes = sizes_of(layout);
   StepInput<double> in = input(member.stages, layout, sizes);
-  switch (some ? fit_with_remat(*in_.request, in, ways_to_fit_)
-               : fit_with_offload(*in_.request, in, ways_to_fit_, most)) {
+  const KnownOfMember known{member.branch->facts, tables_.states(index)};
+  switch (some ? fit_with_remat(*in_.request, in, ways_to_fit_, known)
+               : fit_with_offload(*in_.request, in, ways_to_fit_, most, known)) {
     case FitOutcome::kFits:
       for (const FittedLayout& way : ways_to_fit_) visit_layout(member, option, way.layout, way.memory, layout);
       return;

@@ -40,7 +40,7 @@ struct KnownFamily {
   std::uint64_t candidates = 0;      ///< layouts, shardings included, that may fit; not 0 where they are not counted
   std::optional<double> of_smaller;  ///< see FamilySearch::run_bound, per token
   std::optional<double> token_s;     ///< least bound of a member's step, per token
-  double least_s = 0;                ///< no less than this, by what is known of other hardware
+  double least_s = 0;                ///< no less than this, by what is known of larger microbatches or other hardware
   std::size_t floor = 0;             ///< of its run
 };
 
@@ -79,6 +79,8 @@ class FamilySearch {
 
   /// The least bound of such a member's step, per token; infinite if there is none.
   double bound(const Family& family, const ActivationFloor& floor);
+  /// The same or less, of what run_bound found out about a `larger` microbatch; nothing if it was not asked.
+  std::optional<double> bound(const Family& family, const ActivationFloor& floor, const Family& larger);
 
   /// The family's plans that `ranking` would admit and whose goal per token is below `below`; it has `candidates`
   /// layouts. Depends on nothing but the arguments.
@@ -121,6 +123,8 @@ class FamilySearch {
     std::uint64_t treating = 0;  ///< of them, with stages that a policy for some layers can treat
     bool too_large = false;
   };
+  template <class Passes>
+  double least_bound(const Family& family, const ActivationFloor& floor, const Passes& passes_of);
   const ShardingWays& ways_of(const Branch& branch);
   ShardingWays sharding_ways(const Branch& branch);
   Layout cheapest_recipe(Layout layout) const;
@@ -137,7 +141,7 @@ class FamilySearch {
   std::size_t visit_member(Member member);
   void prepare(const Member& member);
   void visit_recipe(const Member& member, std::size_t recipe);
-  bool may_fit(const Member& member, Layout& layout);
+  bool may_fit(const Member& member, Layout& layout, std::uint8_t most);
   bool some_recipe_may_fit(const Member& member);
   void visit_sharding(const Member& member, const Layout& recipe, std::uint8_t most, std::size_t index);
   bool may_rank_sharded(const Member& member, const Layout& layout, std::size_t index, double memory);

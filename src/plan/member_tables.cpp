@@ -9,6 +9,7 @@ namespace scalecalc {
 
 void MemberTables::clear() {
   state_.clear();
+  uses_.clear();
   ends_.clear();
   gathers_.clear();
 }
@@ -19,8 +20,11 @@ void MemberTables::add(const StepInput<double>& in, const PhaseTotals& slowest) 
   constexpr double kAll = std::numeric_limits<double>::infinity();
   const bool gathers = in.layout.zero == 3;
   gathers_.push_back(gathers && in.channels->shard.size > 1 ? gather_times(in) : GatherTimes{});
-  for (const StageShape& stage : *in.stages) {
-    state_.push_back(state_bytes(in, stage));
+  const std::vector<MemoryUse<double>> uses = memory_of_state(in);
+  uses_.insert(uses_.end(), uses.begin(), uses.end());
+  for (std::size_t s = 0; s < stages_; ++s) {
+    const StageShape& stage = (*in.stages)[s];
+    state_.push_back(state_bytes(in, stage, uses[s]));
     const double forward = gathers ? kAll : forward_of(slowest, stage);
     const double backward = gathers ? kAll : backward_of(slowest, stage);
     ends_.push_back(stage_end_bound(in, stage, dense_parameters(*in.model, *in.network, stage),

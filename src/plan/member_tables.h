@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "cost/stage_memory.h"
 #include "cost/step_bound.h"
 
 namespace scalecalc {
@@ -35,6 +36,10 @@ class MemberTables {
   double least(std::size_t sharding, std::uint8_t offload, double reserve) const;
   /// Whether the fullest stage has room for activations, whatever becomes of the rest.
   bool activations_fit(std::size_t sharding, double capacity, double reserve) const;
+  /// By stage, memory_of_state of a sharding.
+  std::span<const MemoryUse<double>> states(std::size_t sharding) const {
+    return std::span(uses_).subspan(sharding * stages_, stages_);
+  }
   /// Of a sharding that gathers weights.
   const GatherTimes& gathers(std::size_t sharding) const { return gathers_[sharding]; }
   /// By stage, seconds, no later than those of any layout with this sharding.
@@ -52,10 +57,11 @@ class MemberTables {
   Fullest total(std::size_t sharding, const std::vector<StageBytes>& pass, double reserve) const;
 
   std::size_t stages_ = 0;
-  std::vector<StageBytes> state_;     ///< by sharding, then stage
-  std::vector<double> ends_;          ///< the same
-  std::vector<GatherTimes> gathers_;  ///< by sharding
-  std::vector<StageBytes> pass_;      ///< by stage
+  std::vector<StageBytes> state_;        ///< by sharding, then stage
+  std::vector<MemoryUse<double>> uses_;  ///< the same
+  std::vector<double> ends_;             ///< the same
+  std::vector<GatherTimes> gathers_;     ///< by sharding
+  std::vector<StageBytes> pass_;         ///< by stage
   std::vector<StageBytes> plain_;
   std::array<std::vector<StageBytes>, kLossCount> kept_;  ///< by loss
 };

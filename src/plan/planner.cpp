@@ -212,8 +212,14 @@ class Planner::Search {
           known_[middle - 1].of_smaller = worker.token_s(smaller, worker.run_bound(smaller));
         }
         for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) {
-          if (run.size() > 1 && known_[f].least_s > 0) continue;  // it may not come first
-          if (!known_[f].token_s) known_[f].token_s = worker.bound(family(f), floors_[known_[f].floor]);
+          KnownFamily& known = known_[f];
+          const ActivationFloor& floor = floors_[known.floor];
+          if (known.token_s) continue;
+          if (run.size() > 1 && !(known.least_s > 0)) {
+            known.least_s = worker.bound(family(f), floor, family(run.last())).value_or(0);
+          }
+          if (run.size() > 1 && known.least_s > 0) continue;  // it may not come first
+          known.token_s = worker.bound(family(f), floor);
         }
       });
       for (const Run& run : runs) {

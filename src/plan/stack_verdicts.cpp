@@ -69,6 +69,16 @@ std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup g
   return request.stack->refusal(group, {layout, *request.model, request.workload, *request.hw});
 }
 
+std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup group, const Layout& layout,
+                                         FactSet holding) {
+  if (!request.stack) return std::nullopt;
+  const SupportSubject subject{layout, *request.model, request.workload, *request.hw};
+  for (const std::size_t fact : request.stack->groups[static_cast<std::size_t>(group)]) {
+    if ((holding >> fact & 1) != 0 && request.stack->facts[fact].refuses(subject)) return fact;
+  }
+  return std::nullopt;
+}
+
 MemberFacts::MemberFacts(const PlanRequest& request) : request_(request) {
   if (!request.stack) return;
   const StackRelease& stack = *request.stack;
@@ -83,13 +93,16 @@ MemberFacts::MemberFacts(const PlanRequest& request) : request_(request) {
   member_ = of({FactGroup::kMember});
   sharding_ = of({FactGroup::kSharding});
   recipes_ = of({FactGroup::kRecipe, FactGroup::kOffload});
-  const FactSet ours = member_ | sharding_ | recipes_;
+  const FactSet later = of({FactGroup::kLayout});
+  const FactSet ours = member_ | sharding_ | recipes_ | later;
+  open_ = ~ours;
   for (std::size_t fact = 0; fact < stack.facts.size(); ++fact) {
-    if ((ours >> fact & 1) != 0) add(fact);
+    if ((ours >> fact & 1) != 0) add(fact, (later >> fact & 1) == 0);
   }
 }
 
-void MemberFacts::add(std::size_t fact) {
+/// `asked_of_members`: shardings and recipes are counted by it.
+void MemberFacts::add(std::size_t fact, bool asked_of_members) {
   const FactSet bit = FactSet{1} << fact;
   const auto conditions = open_conditions(request_, request_.stack->facts[fact]);
   if (!conditions) return;
@@ -97,7 +110,7 @@ void MemberFacts::add(std::size_t fact) {
   for (const SupportCondition& condition : *conditions) {
     const std::uint8_t levels = condition.levels();
     if ((levels & ~kMemberLevels) != 0) {
-      mixed_ = mixed_ || (levels & kMemberLevels) != 0;
+      mixed_ = mixed_ || (asked_of_members && (levels & kMemberLevels) != 0);
       continue;  // of what a member leaves open
     }
     const Level level = levels == kLevelInner            ? kInner

@@ -31,8 +31,13 @@ std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup g
 
 /// Facts of the release, a bit each.
 using FactSet = std::uint64_t;
+inline constexpr FactSet kAllFacts = ~FactSet{0};
 
-/// Of each fact on members, their sharding or their recipes, whether what it asks of a member holds: the facts that
+/// The same of a member of which only `holding` may refuse anything.
+std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup group, const Layout& layout,
+                                         FactSet holding);
+
+/// Of each fact on members and all that they leave open, whether what it asks of a member holds: the facts that
 /// hold by the inner degrees, by the pipeline, by the ranks and by what looks at both of the last are those that do by
 /// all four.
 class MemberFacts {
@@ -62,7 +67,7 @@ class MemberFacts {
     SupportCondition condition;
     FactSet facts = 0;  ///< that ask it
   };
-  void add(std::size_t fact);
+  void add(std::size_t fact, bool asked_of_members);
   FactSet ask(Level level, const Layout& layout) const;
 
   const PlanRequest& request_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cost/stage_memory.h"
 #include "plan/enumerate.h"
 
 namespace scalecalc {
@@ -30,24 +31,29 @@ std::int64_t most_offloaded(const PlanRequest& request, const std::vector<StageS
   return request.fix.offload_layers && *request.fix.offload_layers > most ? 0 : most;
 }
 
-bool runs_whole(const PlanRequest& request, const Layout& layout) {
-  return !stack_refusal(request, FactGroup::kOffload, layout) && !stack_refusal(request, FactGroup::kLayout, layout);
+bool runs_whole(const PlanRequest& request, const Layout& layout, FactSet facts) {
+  return !stack_refusal(request, FactGroup::kOffload, layout, facts) &&
+         !stack_refusal(request, FactGroup::kLayout, layout, facts);
 }
 
 namespace {
 
-bool runs_recipe(const PlanRequest& request, const Layout& layout) {
-  return !stack_refusal(request, FactGroup::kRemat, layout) && !stack_refusal(request, FactGroup::kRecipe, layout) &&
-         runs_whole(request, layout);
+bool runs_recipe(const PlanRequest& request, const Layout& layout, FactSet facts) {
+  return !stack_refusal(request, FactGroup::kRemat, layout, facts) &&
+         !stack_refusal(request, FactGroup::kRecipe, layout, facts) && runs_whole(request, layout, facts);
+}
+
+MemoryUse<double> use_of(const StepInput<double>& in, const KnownOfMember& known) {
+  return known.states.empty() ? memory_use(in) : memory_use_on(in, known.states);
 }
 
 /// Whether a layout that fits needs its loss: it would not with one that keeps more.
-bool needs_loss(const PlanRequest& request, const StepInput<double>& in) {
+bool needs_loss(const PlanRequest& request, const StepInput<double>& in, const KnownOfMember& known) {
   if (request.fix.loss) return true;
   StepInput<double> plain = in;
   for (int l = 0; l < static_cast<int>(in.layout.loss); ++l) {
     plain.layout.loss = static_cast<LossKind>(l);
-    if (runs_recipe(request, plain.layout) && fits(*request.hw, memory_use(plain), request.usable)) {
+    if (runs_recipe(request, plain.layout, known.facts) && fits(*request.hw, use_of(plain, known), request.usable)) {
       return false;
     }
   }
@@ -56,17 +62,18 @@ bool needs_loss(const PlanRequest& request, const StepInput<double>& in) {
 
 }  // namespace
 
-FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways) {
+FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways,
+                          const KnownOfMember& known) {
   ways.clear();
   MemoryUse<double> memory;
   const auto settle = [&] {
-    if (!needs_loss(request, in)) return FitOutcome::kNotNeeded;
+    if (!needs_loss(request, in, known)) return FitOutcome::kNotNeeded;
     ways.push_back({in.layout, memory});
     return FitOutcome::kFits;
   };
   const auto fits_with = [&](std::int64_t layers) {
     in.layout.remat_layers = layers;
-    memory = memory_use(in);
+    memory = use_of(in, known);
     return fits(*request.hw, memory, request.usable);
   };
   const std::int64_t most = most_treated(request, *in.stages);
@@ -74,14 +81,14 @@ FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, std
   in.layout.offload_layers = 0;
   // Some layers beside an offload are for those who pin both: no free search looks at them.
   if (in.layout.offload != 0 && !request.fix.remat_layers) return FitOutcome::kNotNeeded;
-  if (!runs_whole(request, in.layout)) return FitOutcome::kRefused;
+  if (!runs_whole(request, in.layout, known.facts)) return FitOutcome::kRefused;
   if (const auto& pinned = request.fix.remat_layers) {
     if (*pinned > most || !fits_with(*pinned)) return FitOutcome::kTooLarge;
     return settle();
   }
   StepInput<double> kept = in;
   kept.layout.remat = Remat::kNone;
-  if (most < 1 || fits(*request.hw, memory_use(kept), request.usable)) return FitOutcome::kNotNeeded;
+  if (most < 1 || fits(*request.hw, use_of(kept, known), request.usable)) return FitOutcome::kNotNeeded;
   if (!fits_with(most)) return FitOutcome::kTooLarge;
   fits_with(fewest(most, fits_with));
   return settle();
@@ -129,7 +136,7 @@ namespace {
 /// host's does, so where the fewest with which the chip has room are too much for the host, more are too. `before`:
 /// what the stages hold before.
 FitOutcome fit_offloading(const PlanRequest& request, StepInput<double>& in,
-                          const std::vector<MemoryUse<double>>& before, MemoryUse<double>& memory) {
+                          const std::vector<MemoryUse<double>>& before, MemoryUse<double>& memory, FactSet facts) {
   const auto measure = [&](std::int64_t layers) {
     in.layout.offload_layers = layers;
     memory = memory_use(in, before);
@@ -143,14 +150,14 @@ FitOutcome fit_offloading(const PlanRequest& request, StepInput<double>& in,
   const std::int64_t most = counts ? most_offloaded(request, *in.stages) : 0;
   if (counts && pinned.value_or(0) > most) return FitOutcome::kTooLarge;
   in.layout.offload_layers = counts ? pinned.value_or(most > 0 ? 1 : 0) : 0;
-  bool runs = runs_whole(request, in.layout);
+  bool runs = runs_whole(request, in.layout, facts);
   if (in.layout.offload_layers > 0 && !pinned) {
     if (runs && measure(most)) {
       measure(fewest(most, measure));
       return outcome();
     }
     in.layout.offload_layers = 0;
-    runs = runs_whole(request, in.layout);
+    runs = runs_whole(request, in.layout, facts);
   }
   if (!runs) return FitOutcome::kRefused;
   measure(in.layout.offload_layers);
@@ -160,15 +167,16 @@ FitOutcome fit_offloading(const PlanRequest& request, StepInput<double>& in,
 }  // namespace
 
 FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways,
-                            std::uint8_t most) {
+                            std::uint8_t most, const KnownOfMember& known) {
   ways.clear();
   in.layout.offload = request.fix.offload.value_or(0);
-  const std::vector<MemoryUse<double>> before = memory_before_offload(in);
+  const std::vector<MemoryUse<double>> before =
+      known.states.empty() ? memory_before_offload(in) : memory_before_offload(in, known.states);
   MemoryUse<double> memory;
   const auto add = [&] {
-    if (needs_loss(request, in)) ways.push_back({in.layout, memory});
+    if (needs_loss(request, in, known)) ways.push_back({in.layout, memory});
   };
-  FitOutcome out = fit_offloading(request, in, before, memory);
+  FitOutcome out = fit_offloading(request, in, before, memory, known.facts);
   if (out == FitOutcome::kFits) {
     add();
     return ways.empty() ? FitOutcome::kNotNeeded : out;
@@ -183,7 +191,7 @@ FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, s
   std::vector<Layout> found;
   for (const std::uint8_t step : kOffloadSteps) {
     in.layout.offload = step;
-    if (fit_offloading(request, in, before, memory) != FitOutcome::kFits) continue;
+    if (fit_offloading(request, in, before, memory, known.facts) != FitOutcome::kFits) continue;
     out = FitOutcome::kNotNeeded;
     if (std::any_of(found.begin(), found.end(), [&](const Layout& less) { return offloads_less(less, in.layout); })) {
       continue;

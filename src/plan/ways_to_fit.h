@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "plan/request.h"
+#include "plan/stack_verdicts.h"
 
 namespace scalecalc {
 
@@ -43,10 +45,17 @@ struct FittedLayout {
   Layout layout;
   MemoryUse<double> memory;
 };
+/// What is known of the member that layouts belong to, for who asks about many.
+struct KnownOfMember {
+  FactSet facts = kAllFacts;                    ///< that may refuse one
+  std::span<const MemoryUse<double>> states{};  ///< memory_of_state of the sharding; empty: not known
+};
+
 /// A policy for some layers treats the fewest that make the layout fit (or the number pinned), where it does not fit
 /// without. Sets `in.layout.remat_layers`. Time does not fall and memory does not grow with the number, so no other is
 /// ever faster.
-FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways);
+FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways,
+                          const KnownOfMember& known = {});
 
 /// All of what a layout may offload, however its state is sharded.
 std::uint8_t most_offload(const PlanRequest& request, const Layout& layout);
@@ -56,7 +65,7 @@ std::uint8_t most_offload(const PlanRequest& request, const Layout& layout);
 /// fewest layers that will do, of all where no fewer do. Less of it never makes a step longer. `most`: most_offload of
 /// the layout.
 FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways,
-                            std::uint8_t most);
+                            std::uint8_t most, const KnownOfMember& known = {});
 inline FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways) {
   return fit_with_offload(request, in, ways, most_offload(request, in.layout));
 }
@@ -66,7 +75,7 @@ inline FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>
 bool chip_may_hold(const PlanRequest& request, StepInput<double> in, bool some);
 
 /// Whether the stack runs the layout, all of which is decided but what the facts of earlier levels allowed.
-bool runs_whole(const PlanRequest& request, const Layout& layout);
+bool runs_whole(const PlanRequest& request, const Layout& layout, FactSet facts = kAllFacts);
 
 /// Whether what the stack says of shardings and offload may depend on a member's microbatches or data ranks.
 bool looks_at_ranks(const PlanRequest& request);
