@@ -81,8 +81,8 @@ std::string hash_of(const StudyManifest& manifest) { return sha256(manifest_json
 std::string catalog_hash() {
   Sha256 digest;
   for (const EmbeddedFile& file : embedded_catalog()) {
-    digest.add(fmt::format("{} {}\n", file.path, file.text.size()));
-    digest.add(file.text);
+    digest.add(fmt::format("{} {}\n", file.path, file.text_size));
+    digest.add(text_of(file));
   }
   return digest.take();
 }

@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "config/catalog.h"
-#include "config/packed_tree.h"
 
 namespace scalecalc {
 namespace {
@@ -142,7 +141,7 @@ std::vector<BookChapter> scaling_book() {
   std::set<std::string> known;
   for (const EmbeddedFile& file : embedded_catalog()) {
     if (!file.path.starts_with(kFolder)) continue;
-    const ConfigNode document = unpack(file.packed, file.text, fmt::format("built-in:{}", file.path));
+    const ConfigNode document = document_of(file);
     out.push_back(load_book_chapter(document, problems));
     for (const BookSection& section : out.back().sections) {
       for (const BookCase& item : section.cases) {

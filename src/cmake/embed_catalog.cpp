@@ -1,7 +1,8 @@
 // embed_catalog CONFIGS OUT.cpp: writes a C++ file that holds every *.yaml below CONFIGS but those of studies/, as
-// written and parsed, so that the one binary answers from any directory and parses none of them. Runs while the program
-// is built.
+// written and parsed, so that the one binary answers from any directory and parses none of them. Runs while
+// the program is built.
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -69,13 +70,27 @@ std::string name_of(const ConfigNode& document, const std::string& file) {
   return inside.substr(0, inside.size() - std::string_view(".yaml").size());
 }
 
+/// Long tables, most of the catalog's bytes, are deflated; what every question reads is there at once.
+std::string stored(const std::string& both) {
+  constexpr std::size_t kLong = 16 << 10;
+  if (both.size() < kLong) return both;
+  uLongf size = compressBound(both.size());
+  std::string out(size, '\0');
+  const int state = compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(both.data()),
+                              both.size(), Z_BEST_COMPRESSION);
+  if (state != Z_OK) throw UserError("a file of the catalog cannot be compressed", "");
+  out.resize(size);
+  return out;
+}
+
 std::string entry(const fs::path& root, const std::string& file) {
   const std::string text = read_text_file((root / file).string());
   const ConfigNode document = read_yaml(text, (root / file).string(), kMostTableNodes);
-  const std::string packed = pack(document);
-  return fmt::format("    {{{}, {}, {},\n     {{{}, {}}},\n     {{{}, {}}}}},\n", text_literal(file),
+  const std::string packed = pack(document, text);
+  const std::string bytes = stored(text + packed);
+  return fmt::format("    {{{}, {}, {},\n     {{{}, {}}}, {}, {}}},\n", text_literal(file),
                      text_literal(name_of(document, file)), text_literal(aliases_of(document, text, file)),
-                     literal(text), text.size(), literal(packed), packed.size());
+                     literal(bytes), bytes.size(), text.size(), packed.size());
 }
 
 std::string generated(const fs::path& root) {

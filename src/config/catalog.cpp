@@ -3,12 +3,14 @@
 #include "config/catalog.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "config/extends.h"
@@ -242,7 +244,31 @@ std::vector<std::string> suggestions(const std::vector<Labels>& labels, const st
   throw UserError(fmt::format("unknown {} {}", noun(kind), in_quotes(name)), hint);
 }
 
+std::string span_name(const EmbeddedFile& file) { return fmt::format("built-in:{}", file.path); }
+
+/// Text, then document; `room` holds what is inflated.
+std::string_view text_and_document(const EmbeddedFile& file, std::string& room) {
+  if (file.bytes.size() == file.text_size + file.packed_size) return file.bytes;
+  room.assign(file.text_size + file.packed_size, '\0');
+  uLongf size = room.size();
+  const int state = uncompress(reinterpret_cast<Bytef*>(room.data()), &size,
+                               reinterpret_cast<const Bytef*>(file.bytes.data()), file.bytes.size());
+  check(state == Z_OK && size == room.size(), "an embedded file is whole");
+  return room;
+}
+
 }  // namespace
+
+std::string text_of(const EmbeddedFile& file) {
+  std::string room;
+  return std::string(text_and_document(file, room).substr(0, file.text_size));
+}
+
+ConfigNode document_of(const EmbeddedFile& file) {
+  std::string room;
+  const std::string_view both = text_and_document(file, room);
+  return unpack(both.substr(file.text_size), both.substr(0, file.text_size), span_name(file));
+}
 
 bool is_catalog_path(std::string_view text) {
   return text == "-" || text.starts_with('.') || text.starts_with('/') || text.ends_with('/') ||
@@ -287,8 +313,7 @@ ConfigNode Catalog::find(CatalogKind kind, const std::string& name_or_path,
     }
     for (const EmbeddedFile& file : embedded_catalog()) {
       if (!in_folder(file, kind) || !answers_to(file, name_or_path)) continue;
-      const std::string name = fmt::format("built-in:{}", file.path);
-      if (is_new(name)) return unpack(file.packed, file.text, name);
+      if (is_new(span_name(file))) return document_of(file);
     }
     if (seen.empty()) report_unknown(directories_, kind, name_or_path);
     const std::vector<Labels> labels = all_labels(directories_, kind);

@@ -30,10 +30,14 @@ struct EmbeddedFile {
   std::string_view path;     ///< "hardware/tpu-v5p.yaml"
   std::string_view name;     ///< "tpu-v5p", "book/tpu-v5p"
   std::string_view aliases;  ///< separated by commas
-  std::string_view text;     ///< as written
-  std::string_view packed;   ///< parsed, see config/packed_tree.h
+  std::string_view bytes;    ///< its text, then its document (config/packed_tree.h); deflated if they are longer
+  std::size_t text_size = 0, packed_size = 0;
 };
 std::span<const EmbeddedFile> embedded_catalog();
+/// As written.
+std::string text_of(const EmbeddedFile& file);
+/// Parsed; its spans say built-in:PATH.
+ConfigNode document_of(const EmbeddedFile& file);
 
 /// Whether a MODEL or HW is a path and not a name, as the head of this file says.
 bool is_catalog_path(std::string_view text);

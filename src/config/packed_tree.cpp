@@ -1,5 +1,7 @@
-// A node is a letter (s scalar, q quoted scalar, l list, m map), its span (line, column, length), then its text, its
-// items, or its entries with the key and the key's span before each value. Numbers are base 128, low digits first.
+// A node is a letter (p scalar that stands at its span as it is, s another scalar, q quoted scalar, l list, m map), its
+// span (line, column, length), then its text, its items, or its entries with the key and the key's span before each
+// value; a key is its span and nothing, where it stands there as it is, or its text. Numbers are base 128, low digits
+// first.
 #include "config/packed_tree.h"
 
 #include <algorithm>
@@ -24,34 +26,6 @@ void put(std::string& out, std::string_view text) {
   out += text;
 }
 
-void put(std::string& out, const SourceSpan& span) {
-  for (const int number : {span.line, span.column, span.length}) put(out, static_cast<std::size_t>(number));
-}
-
-void put(std::string& out, const ConfigNode& node) {
-  switch (node.kind) {
-    case ConfigNode::Kind::kScalar: out += node.quoted ? 'q' : 's'; break;
-    case ConfigNode::Kind::kSequence: out += 'l'; break;
-    case ConfigNode::Kind::kMap: out += 'm'; break;
-  }
-  put(out, node.span);
-  switch (node.kind) {
-    case ConfigNode::Kind::kScalar: put(out, std::string_view(node.text)); break;
-    case ConfigNode::Kind::kSequence:
-      put(out, node.items.size());
-      for (const ConfigNode& item : node.items) put(out, item);
-      break;
-    case ConfigNode::Kind::kMap:
-      put(out, node.entries.size());
-      for (const ConfigNode::Entry& entry : node.entries) {
-        put(out, std::string_view(entry.key));
-        put(out, entry.key_span);
-        put(out, entry.value);
-      }
-      break;
-  }
-}
-
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -63,6 +37,58 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
+/// What stands there, if columns and lengths are bytes.
+std::string_view text_at(const std::vector<std::string_view>& lines, const SourceSpan& span) {
+  const std::size_t line = static_cast<std::size_t>(span.line);
+  if (span.line < 1 || line > lines.size() || span.column < 1 || span.length < 1) return {};
+  const std::string_view text = lines[line - 1];
+  const std::size_t column = static_cast<std::size_t>(span.column);
+  return column > text.size() ? std::string_view{} : text.substr(column - 1, static_cast<std::size_t>(span.length));
+}
+
+class Packer {
+ public:
+  explicit Packer(std::string_view text) : lines_(lines_of(text)) {}
+
+  void add(const ConfigNode& node) {
+    const bool plain = !node.quoted && !node.text.empty() && text_at(lines_, node.span) == node.text;
+    switch (node.kind) {
+      case ConfigNode::Kind::kScalar: out_ += node.quoted ? 'q' : plain ? 'p' : 's'; break;
+      case ConfigNode::Kind::kSequence: out_ += 'l'; break;
+      case ConfigNode::Kind::kMap: out_ += 'm'; break;
+    }
+    add(node.span);
+    switch (node.kind) {
+      case ConfigNode::Kind::kScalar:
+        if (!plain) put(out_, std::string_view(node.text));
+        break;
+      case ConfigNode::Kind::kSequence:
+        put(out_, node.items.size());
+        for (const ConfigNode& item : node.items) add(item);
+        break;
+      case ConfigNode::Kind::kMap:
+        put(out_, node.entries.size());
+        for (const ConfigNode::Entry& entry : node.entries) {
+          check(!entry.key.empty(), "a key of the catalog has a name");
+          add(entry.key_span);
+          put(out_, text_at(lines_, entry.key_span) == entry.key ? std::string_view{} : std::string_view(entry.key));
+          add(entry.value);
+        }
+        break;
+    }
+  }
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  void add(const SourceSpan& span) {
+    for (const int number : {span.line, span.column, span.length}) put(out_, static_cast<std::size_t>(number));
+  }
+
+  std::vector<std::string_view> lines_;
+  std::string out_;
+};
+
 class Unpacker {
  public:
   Unpacker(std::string_view packed, std::string_view text, const std::string& file)
@@ -72,7 +98,9 @@ class Unpacker {
     ConfigNode out;
     const char letter = take(1).front();
     out.span = span();
-    if (letter == 's' || letter == 'q') {
+    if (letter == 'p') {
+      out.text = text_at(lines_, out.span);
+    } else if (letter == 's' || letter == 'q') {
       out.quoted = letter == 'q';
       out.text = take(number());
     } else if (letter == 'l') {
@@ -86,9 +114,10 @@ class Unpacker {
       const std::size_t size = count();
       out.entries.reserve(size);
       for (std::size_t i = 0; i < size; ++i) {
-        std::string key(take(number()));
         SourceSpan where = span();
-        out.entries.push_back({std::move(key), std::move(where), node()});
+        const std::string_view key = take(number());
+        std::string name(key.empty() ? text_at(lines_, where) : key);
+        out.entries.push_back({std::move(name), std::move(where), node()});
       }
     }
     return out;
@@ -141,10 +170,10 @@ class Unpacker {
 
 }  // namespace
 
-std::string pack(const ConfigNode& document) {
-  std::string out;
-  put(out, document);
-  return out;
+std::string pack(const ConfigNode& document, std::string_view text) {
+  Packer packer(text);
+  packer.add(document);
+  return packer.take();
 }
 
 ConfigNode unpack(std::string_view packed, std::string_view text, const std::string& file) {

@@ -9,8 +9,9 @@
 
 namespace scalecalc {
 
-/// The document without its file name and source lines, which unpack() is given again.
-std::string pack(const ConfigNode& document);
+/// The document that read_yaml made of `text`, without its file name and what stands in the text, which unpack() is
+/// given again.
+std::string pack(const ConfigNode& document, std::string_view text);
 
 /// The document that pack() took, as if read_yaml had read `text` from `file`. InternalError if `packed` is not whole.
 ConfigNode unpack(std::string_view packed, std::string_view text, const std::string& file);

@@ -34,29 +34,32 @@ void expect_same(const ConfigNode& a, const ConfigNode& b, const std::string& wh
 
 void expect_kept(std::string_view text) {
   const ConfigNode read = read_yaml(text, "f.yaml");
-  expect_same(unpack(pack(read), text, "f.yaml"), read, "document");
+  expect_same(unpack(pack(read, text), text, "f.yaml"), read, "document");
 }
 
 TEST(PackedTree, KeepsWhatYamlSays) {
   expect_kept("a: 1\nb: [x, 'y', {c: \"\"}]\r\nd:\n  - e: null\n  - \n");
   expect_kept("text: >-\n  folded\n  lines\nlong: \"" + std::string(500, 'x') + "\"\n");
   expect_kept("- \u00e9: \u00fc\n");
+  expect_kept("{\u00e9: 1, 'b': plain, c: \u00fc, d: 2}\n");
 }
 
 TEST(PackedTree, TheCatalogIsParsedAsItIsWritten) {
   ASSERT_GT(embedded_catalog().size(), 100U);
   for (const EmbeddedFile& file : embedded_catalog()) {
-    expect_same(unpack(file.packed, file.text, "f"), read_yaml(file.text, "f"), std::string(file.path));
+    const std::string name = "built-in:" + std::string(file.path);
+    expect_same(document_of(file), read_yaml(text_of(file), name), std::string(file.path));
   }
 }
 
 TEST(PackedTree, WhatIsCutOffIsABug) {
-  const std::string packed = pack(read_yaml("a: {b: [1, 2, 3]}", "f"));
+  constexpr std::string_view kText = "a: {b: [1, 2, 3]}";
+  const std::string packed = pack(read_yaml(kText, "f"), kText);
   for (std::size_t size = 0; size < packed.size(); ++size) {
-    EXPECT_THROW(unpack(packed.substr(0, size), "", "f"), InternalError) << size;
+    EXPECT_THROW(unpack(packed.substr(0, size), kText, "f"), InternalError) << size;
   }
-  EXPECT_THROW(unpack(packed + "s", "", "f"), InternalError);
-  EXPECT_THROW(unpack("x" + packed.substr(1), "", "f"), InternalError);
+  EXPECT_THROW(unpack(packed + "s", kText, "f"), InternalError);
+  EXPECT_THROW(unpack("x" + packed.substr(1), kText, "f"), InternalError);
 }
 
 }  // namespace
