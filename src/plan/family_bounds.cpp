@@ -185,10 +185,13 @@ double FamilySearch::least_bound(const Family& family, const ActivationFloor& fl
   SearchStats counted;
   space_.members(family, counted, [&](const Branch& branch) {
     const Layout& l = branch.layout;
-    const bool any = ways_of(branch).count > 0 && verdicts_.of(l, branch.facts).count(branch.stages->most_treated) > 0;
+    const ShardingWays& ways = ways_of(branch);
+    const RecipeVerdict& recipes = verdicts_.of(l, branch.facts);
+    const bool any = ways.count > 0 && recipes.count(branch.stages->most_treated) > 0;
     const bool chosen = any && l.ep_overlap && l.schedule != Schedule::kDualPipe;
     const bool bounded = std::exchange(overlapped, chosen) && !l.ep_overlap;
-    if (!any || bounded || branch.stages->shapes.empty() || too_large(branch, floor)) return;
+    if (!any || bounded || branch.stages->shapes.empty()) return;
+    if (floors_ && !chip_holds(least_memory_of(branch, floor, ways, recipes))) return;
     const Layout layout = cheapest_recipe(l);
     outline(outlined(&branch.stages->shapes, layout, bound_of_.channels), passes_of(layout), outline_);
     out = std::min(out, kBoundRounding * step_lower_bound(outline_) / tokens_of(layout));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "cost/stage_time.h"
 #include "plan/plan_costs.h"
 #include "support/fixtures.h"
 
@@ -87,12 +88,8 @@ TEST_F(StepRunTest, ChunksHoldTheWholeModel) {
   EXPECT_EQ(t.step.parts.front().front().kind, ChunkPart::Kind::kEmbedding);
   EXPECT_EQ(t.step.parts.back().back().kind, ChunkPart::Kind::kHead);
   PlanCosts<double> costs(Reader<double>{}, request, t.plan);
-  const Phases<double> once = phases(costs.input());
-  double sum = (once.embedding.total() + once.head.total()).value();
-  for (const std::uint8_t kind : model.layer_kind) {
-    sum += (once.forward[kind].total() + once.backward[kind].total()).value();
-  }
-  EXPECT_NEAR(sum / whole, 1, 1e-12);
+  const StageShape on_one = partition(model, Layout{}).front();
+  EXPECT_NEAR(stage_time(costs.input(), phases(costs.input()), on_one).total().value() / whole, 1, 1e-12);
 }
 
 TEST_F(StepRunTest, EndsSumToWhatTheStepExposes) {
