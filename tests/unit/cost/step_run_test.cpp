@@ -88,7 +88,7 @@ TEST_F(StepRunTest, ChunksHoldTheWholeModel) {
   EXPECT_EQ(t.step.parts.front().front().kind, ChunkPart::Kind::kEmbedding);
   EXPECT_EQ(t.step.parts.back().back().kind, ChunkPart::Kind::kHead);
   PlanCosts<double> costs(Reader<double>{}, request, t.plan);
-  const StageShape on_one = partition(model, Layout{}).front();
+  const StageShape on_one = partition(experts, Layout{}).front();
   EXPECT_NEAR(stage_time(costs.input(), phases(costs.input()), on_one).total().value() / whole, 1, 1e-12);
 }
 
