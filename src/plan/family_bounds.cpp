@@ -279,10 +279,6 @@ void FamilySearch::prepare(const Member& member) {
     const StepInput<double> in = input(&stages, layout, channels);
     tables_.add(in, slowest);
   }
-  for (int l = 0; l < kLossCount; ++l) {
-    tables_.keep_everything(
-        input(&stages, with_recipe(member.branch->layout, {Remat::kNone, true, static_cast<LossKind>(l)}), free_));
-  }
 }
 
 /// With the ends of its sharding, and the time to gather the weights it shards. Offloaded activations lengthen the

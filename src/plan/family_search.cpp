@@ -209,6 +209,10 @@ void FamilySearch::visit_recipe(const Member& member, std::size_t which) {
   }
   prepare(member);
   tables_.recipe(input(member.stages, layout, free_));
+  if (recipe.some && !tables_.keeps_everything(recipe.loss)) {
+    const Recipe everything{Remat::kNone, true, recipe.loss};
+    tables_.keep_everything(input(member.stages, with_recipe(member.branch->layout, everything), free_));
+  }
   if (layout.loss != LossKind::kWhole) {
     Layout plain = layout;
     plain.loss = LossKind::kWhole;

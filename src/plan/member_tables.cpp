@@ -12,6 +12,7 @@ void MemberTables::clear() {
   uses_.clear();
   ends_.clear();
   gathers_.clear();
+  for (std::vector<StageBytes>& kept : kept_) kept.clear();
 }
 
 void MemberTables::add(const StepInput<double>& in, const PhaseTotals& slowest) {

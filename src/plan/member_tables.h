@@ -18,10 +18,11 @@ class MemberTables {
   /// One more sharding. `in` has its layout on channels no slower than any placement's; `slowest` the longest passes
   /// of any recipe.
   void add(const StepInput<double>& in, const PhaseTotals& slowest);
-  /// The recipe to look at next, and for every loss the policy that keeps everything, as fit_with_remat asks for it: of
+  /// The recipe to look at next, and for its loss the policy that keeps everything, as fit_with_remat asks for it: of
   /// some layers.
   void recipe(const StepInput<double>& in) { fill(in, pass_); }
   void keep_everything(const StepInput<double>& in) { fill(in, kept_[static_cast<std::size_t>(in.layout.loss)]); }
+  bool keeps_everything(LossKind loss) const { return !kept_[static_cast<std::size_t>(loss)].empty(); }
 
   /// The recipe with the stack's own loss.
   void plain_loss(const StepInput<double>& in) { fill(in, plain_); }
