@@ -31,8 +31,8 @@ class Steps {
   double least(const Space& space, const Family& family, const std::vector<Recipe>& recipes) const {
     double out = std::numeric_limits<double>::infinity();
     SearchStats stats;
-    const NetworkCost<double> cost = network_cost(kReader, *request_.model, inputs_.ops, inputs_.chip,
-                                                  request_.workload, inner_of(family.layout));
+    const NetworkCost<double> cost =
+        network_cost(kReader, *request_.model, inputs_.ops, inputs_.chip, request_.workload, inner_of(family.layout));
     space.members(family, stats, [&](const Branch& branch) {
       for (const StateSharding& sharding : space.shardings(branch, stats)) {
         Layout layout = sharded(branch.layout, sharding);
@@ -47,9 +47,7 @@ class Steps {
   }
 
  private:
-  double tokens(const Layout& layout) const {
-    return static_cast<double>(layout.batch_seqs() * request_.workload.seq);
-  }
+  double tokens(const Layout& layout) const { return static_cast<double>(layout.batch_seqs() * request_.workload.seq); }
 
   double step_s(const Branch& branch, const Layout& layout, const NetworkCost<double>& cost) const {
     const Slice& slice = request_.slices[branch.slice];

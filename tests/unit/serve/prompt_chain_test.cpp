@@ -132,8 +132,7 @@ struct Steps {
   std::vector<Shares> move;              ///< from state to state
   std::vector<double> ended, pairs;      ///< prompts that end in it, on average; of ordered pairs of them
 
-  explicit Steps(std::size_t size)
-      : seconds(size), decodes(size), move(size, Shares(size)), ended(size), pairs(size) {}
+  explicit Steps(std::size_t size) : seconds(size), decodes(size), move(size, Shares(size)), ended(size), pairs(size) {}
 
   Shares after(const Shares& now) const {
     Shares next(now.size());
@@ -189,7 +188,9 @@ TEST_P(ChainOfPrompts, IsFollowedByTheirNumber) {
   rules.token_budget = GetParam().budget;
   rules.prompt_chunk = 50;
   const double rate = GetParam().rate;
-  const StepSeconds seconds = [](const StepLoad& load) { return 0.01 + 1e-4 * load.prefill_tokens + 1e-5 * load.sequences; };
+  const StepSeconds seconds = [](const StepLoad& load) {
+    return 0.01 + 1e-4 * load.prefill_tokens + 1e-5 * load.sequences;
+  };
   const RequestMix mix = same_lengths(100, kDecodes + 1);
   const SteadyEngine engine(seconds, rules, mix);
   const double room = (static_cast<double>(rules.token_budget) - kBatch) / 50;  // prompts in a step
@@ -256,7 +257,43 @@ TEST_P(ChainOfPrompts, IsFollowedByTheirNumber) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rooms, ChainOfPrompts,
-                         testing::Values(ChainCase{160, 30}, ChainCase{145, 45}, ChainCase{60, 25}, ChainCase{310, 60}));
+                         testing::Values(ChainCase{160, 30}, ChainCase{145, 45}, ChainCase{60, 25},
+                                         ChainCase{310, 60}));
+
+/// Too many prompts to a step to be told apart by number: those that come during their own step.
+TEST(ChainOfManyPrompts, StepsAreAsLongAsWhatComesInThem) {
+  QueueRules rules = test::roomy_rules();  // 8,192 tokens a step
+  const StepSeconds seconds = [](const StepLoad& load) { return 0.1 + 1e-5 * load.prefill_tokens; };
+  const RequestMix mix = same_lengths(10, 21);
+  const SteadyEngine engine(seconds, rules, mix);
+  // At 4,000 a second a step of t has 4,000 t prompts of 10 tokens: t = 0.1 + 0.4 t = 1/6. Half as many more have come.
+  const PromptQueue many = PromptChain(engine, 100, 4000, 20).solve();
+  EXPECT_NEAR(many.step_s, 1.0 / 6, 1e-8);
+  EXPECT_EQ(many.gap_s, many.step_s);
+  EXPECT_NEAR(many.in_service, 4000.0 / 6, 1e-4);
+  EXPECT_NEAR(many.prompts, 1.5 * 4000 / 6, 1e-4);
+  EXPECT_EQ(many.step_share, 1);
+  // Of 8,092 tokens beside 100 sequences, 809.2 prompts are served; the others wait.
+  const PromptQueue full = PromptChain(engine, 100, 6000, 20).solve();
+  EXPECT_NEAR(full.in_service, 809.2, 1e-9);
+  // At 100 a second one comes in nearly all steps, and they are told apart: t = 0.1 + 0.01 t.
+  EXPECT_NEAR(PromptChain(engine, 100, 100, 0).solve().step_s, 0.1 / 0.99, 1e-6);
+}
+
+/// Where more prompts come than leave, what is told is that the line is as long as is followed.
+TEST(ChainOfManyPrompts, AnOverloadedLineIsAsLongAsIsFollowed) {
+  QueueRules rules = test::roomy_rules();
+  rules.batching = Batching::kPrefillFirst;
+  rules.token_budget = 1000;
+  const StepSeconds seconds = [](const StepLoad&) { return 1.0; };
+  const RequestMix mix = same_lengths(1000, 21);
+  const SteadyEngine engine(seconds, rules, mix);
+  // Two come a second and one leaves.
+  const PromptQueue queue = PromptChain(engine, 10, 2, 20).solve();
+  EXPECT_NEAR(queue.in_service, 1, 1e-6);
+  EXPECT_NEAR(queue.step_share, 1, 1e-6);
+  EXPECT_GT(queue.prompts, 30);
+}
 
 // Prompts of four tokens in line.
 struct LineCase {
@@ -272,7 +309,9 @@ TEST_P(LineOfPrompts, IsFollowedByItsTokens) {
   QueueRules rules = test::roomy_rules();
   rules.token_budget = rules.prompt_chunk = GetParam().budget;
   const double rate = GetParam().rate;
-  const StepSeconds seconds = [](const StepLoad& load) { return 0.01 + 2e-3 * load.prefill_tokens + 1e-3 * load.prompts; };
+  const StepSeconds seconds = [](const StepLoad& load) {
+    return 0.01 + 2e-3 * load.prefill_tokens + 1e-3 * load.prompts;
+  };
   const RequestMix mix = same_lengths(kPrompt, kDecodes + 1);
   const SteadyEngine engine(seconds, rules, mix);
   ASSERT_TRUE(PromptLine::holds(engine));
