@@ -78,9 +78,14 @@ TEST(StepTerms, ATowersMatmulsMoveWhatTheyReadAndWrite) {
   }
   // A prompt of 100 tokens on one chip that keeps nothing on the chip itself.
   const StepTerms<double> terms = engine.terms({});
-  for (const ServeOperation& op : step_operations(terms, rows_of({.prefill_sequences = 1, .prefill_tokens = 100}, {}))) {
-    if (op.name != "attention residual" || op.layers != 5) continue;
-    EXPECT_DOUBLE_EQ(op.bytes, 100 * 2.0 * 3 * 1024);
+  for (const ServeOperation& op :
+       step_operations(terms, rows_of({.prefill_sequences = 1, .prefill_tokens = 100}, {}))) {
+    if (op.layers != 5) continue;
+    if (op.name == "attention residual") {
+      EXPECT_DOUBLE_EQ(op.bytes, 100 * 2.0 * 3 * 1024);
+    } else if (op.name == "mlp up projection") {
+      EXPECT_DOUBLE_EQ(op.bytes, 2.0 * 1024 * 4096 + 100 * 2.0 * (1024 + 4096));
+    }
   }
 }
 
@@ -103,8 +108,9 @@ TEST(StepTerms, ARecurrenceKeepsItsState) {
   }
 }
 
-/// Four ranks in two by two: of a layer's wide outputs, queries, keys and values of 1,024 + 512 elements, half are summed
-/// over x; gate and up, 8,192, are summed in parts and their product gathered; what is as wide as the model over y.
+/// Four ranks in two by two: of a layer's wide outputs, queries, keys and values of 1,024 + 512 elements, half are
+/// summed over x; gate and up, 8,192, are summed in parts and their product gathered; what is as wide as the model over
+/// y.
 TEST(StepTerms, TwoDimensionalSumsGoOverRowsAndColumns) {
   const Engine engine(test::dense_model());
   const StepTerms<double> terms = engine.terms({.tp = 4, .tp_x = 2, .etp = 4, .scheme = ServeScheme::kStationary2d});
@@ -123,8 +129,7 @@ TEST(StepTerms, TwoDimensionalSumsGoOverRowsAndColumns) {
 /// 400 GB/s within a node: three quarters of a layer's weights come from the other three ranks, whatever the rows.
 TEST(StepTerms, GatheredWeightsCrossOnce) {
   const Engine engine(test::dense_model());
-  const StepTerms<double> terms =
-      engine.terms({.tp = 4, .etp = 1, .scheme = ServeScheme::kGathered});
+  const StepTerms<double> terms = engine.terms({.tp = 4, .etp = 1, .scheme = ServeScheme::kGathered});
   const CollectiveTerm<double>& gather = term_named(terms.collectives, "weight all-gather");
   const double layer = 1024 * (1024 + 512 + 1024) + 3 * 1024 * 4096.0;
   EXPECT_EQ(gather.row_bytes.value(), 0);
