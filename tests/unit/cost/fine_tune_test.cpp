@@ -180,5 +180,15 @@ TEST(FineTuneTime, GradientsOfAdaptersAloneAreReduced) {
   EXPECT_LT(few.time.dp.value(), 0.05 * all.time.dp.value());
 }
 
+/// Two layers are gathered ahead, but of the ends, whose table of 200,000 words is wider than both, one: with its norm.
+TEST(FineTuneMemory, AFrozenEndIsGatheredOnce) {
+  ModelSpec model = test::dense_model(4);
+  model.vocab = 200'000;
+  Question question(model);
+  question.workload.memory.gathered_layers = 2;
+  const Plan sharded = pinned(question, 8, data_parallel(3));
+  EXPECT_DOUBLE_EQ(sharded.memory.buffers.value(), 2 * (200'000 * 1024.0 + 1024));
+}
+
 }  // namespace
 }  // namespace scalecalc

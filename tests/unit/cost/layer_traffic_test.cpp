@@ -92,5 +92,28 @@ TEST(Logits, AreWholeFusedOrInChunks) {
   EXPECT_EQ(logits(1)[1].value(), each) << "never more than whole";
 }
 
+/// What runs again of a layer without attention gathers nothing for it.
+TEST(TensorTraffic, ALayerWithoutAttentionGathersForItsMlpAlone) {
+  ModelSpec model = test::dense_model(1);
+  model.kinds = {{MixerKind::kNone, FfnKind::kDense}, {MixerKind::kFull, FfnKind::kDense}};
+  model.layer_kind = {0, 1};
+  const auto again = [&](std::size_t kind, Remat remat) {
+    return traffic_of(model, {.tp = 4, .sp = true}, kind).recompute[static_cast<std::size_t>(remat)].tp_gathers;
+  };
+  EXPECT_EQ(again(0, Remat::kAttention), 0);
+  EXPECT_EQ(again(0, Remat::kFull), 2);
+  EXPECT_EQ(again(1, Remat::kAttention), 2);
+  EXPECT_EQ(again(1, Remat::kMlp), 2);
+  EXPECT_EQ(again(1, Remat::kFull), 4);
+}
+
+/// Eight experts of three matrices of 1,024 x 1,024 over two expert ranks of four tensor ranks each.
+TEST(ExpertTensorTraffic, ExpertsAreDividedByBothDegrees) {
+  const ModelSpec model = test::moe_model();
+  EXPECT_EQ(traffic_of(model, {.tp = 4, .ep = 2, .etp = 4, .sp = true}, 1).expert_parameters,
+            8 * 3 * 1024.0 * 1024 / 8);
+  EXPECT_EQ(traffic_of(model, {.tp = 4, .ep = 2, .sp = true}, 1).expert_parameters, 8 * 3 * 1024.0 * 1024 / 2);
+}
+
 }  // namespace
 }  // namespace scalecalc
