@@ -75,9 +75,9 @@ class Steps {
 class FamilyBounds : public testing::TestWithParam<bool> {
  protected:
   FamilyBounds() : hw_(only_matmuls()), model_(GetParam() ? test::moe_model(8) : test::dense_model(8)) {
-    request_ = test::request(model_, hw_, 16);
-    request_.workload.optimizer = optimizer_of("adam", precision_of("bf16"));
+    ask(GetParam() ? 8 : 16);
   }
+  void ask(std::int64_t chips) { request_ = test::request(model_, hw_, chips); }
 
   /// `of` is asked of every family: its bound, that of its run alone, and the least step of its layouts.
   template <class Of>
@@ -98,7 +98,7 @@ class FamilyBounds : public testing::TestWithParam<bool> {
       of(family, bound, search.token_s(family, run), least);
       ++met;
     }
-    EXPECT_GE(met, 10U);
+    EXPECT_GE(met, 2U);
   }
 
   HardwareSpec hw_;
@@ -122,6 +122,23 @@ TEST_P(FamilyBounds, ThatOfARunIsTheLeastStepWithoutAPipeline) {
     const Layout& l = family.layout;
     EXPECT_LE(run, least) << l.tp << ' ' << l.cp << ' ' << l.ep << ' ' << l.micro_batch_seqs;
     EXPECT_GE(run, least * (1 - 1e-6)) << l.tp << ' ' << l.cp << ' ' << l.ep << ' ' << l.micro_batch_seqs;
+  });
+}
+
+/// A node is all that a tensor group of eight fills, so its sums are those of every placement; data and stages are in
+/// other nodes, which cost nothing. Experts are the same on the ranks of a node that route for themselves: summing
+/// their gradients is an end, which bounds of members leave out.
+TEST_P(FamilyBounds, TensorRanksSendNoLessThanTheyMust) {
+  hw_.network[0].switched.bandwidth_per_chip = BytesPerSecond(400e9);
+  ask(16);
+  request_.fix.tp = 8;
+  request_.fix.ep = 1;
+  const double ends = GetParam() ? 0.03 : 1e-6;
+  each_family([&](const Family& family, double bound, double run, double least) {
+    const Layout& l = family.layout;
+    EXPECT_LE(bound, least * (1 + 1e-12)) << l.cp << ' ' << l.etp << ' ' << l.micro_batch_seqs;
+    EXPECT_GE(bound, least * (1 - ends)) << l.cp << ' ' << l.etp << ' ' << l.micro_batch_seqs;
+    EXPECT_LE(run, bound);
   });
 }
 
