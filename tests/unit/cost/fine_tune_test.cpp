@@ -190,5 +190,19 @@ TEST(FineTuneMemory, AFrozenEndIsGatheredOnce) {
   EXPECT_DOUBLE_EQ(sharded.memory.buffers.value(), 2 * (200'000 * 1024.0 + 1024));
 }
 
+/// Experts that do not train are what they weigh, biases too, in two bytes.
+TEST(FineTuneMemory, FrozenExpertsKeepTheirBiases) {
+  ModelSpec model = test::moe_model(2);
+  model.moe->expert_bias = true;
+  const Question question(model);
+  double parameters = 0;
+  for (const Op<double>& op : layer_ops(model, model.kinds[1], read_dims(Reader<double>{}, model))) {
+    if (op.kind == OpKind::kGroupedMatmul) parameters += op.parameters();
+  }
+  EXPECT_GT(parameters, 8 * 3 * 1024.0 * 1024) << "with biases";
+  EXPECT_DOUBLE_EQ(question.costs().kinds[1].frozen_experts.value(), 2 * parameters);
+  EXPECT_DOUBLE_EQ(question.costs({.ep = 4}).kinds[1].frozen_experts.value(), 2 * parameters / 4);
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -115,5 +115,29 @@ TEST(ExpertTensorTraffic, ExpertsAreDividedByBothDegrees) {
   EXPECT_EQ(traffic_of(model, {.tp = 4, .ep = 2, .sp = true}, 1).expert_parameters, 8 * 3 * 1024.0 * 1024 / 2);
 }
 
+/// A tower's layer ends in two sums as the model's own.
+TEST(TensorTraffic, TowersSumTwiceALayer) {
+  ModelSpec model = test::dense_model(1);
+  TowerSpec& tower = model.towers.emplace_back();
+  tower.network = test::dense_model(5);
+  tower.network.vocab = 0;
+  tower.tokens = 1000;
+  tower.positions = 1000;
+  tower.per_token = 1;
+  const Reader<double> reader;
+  const HardwareSpec hw = test::switched_chip();
+  const ChipRates<double> chip = read_chip(reader, hw, hw.efficiency, DType::kBf16);
+  const NetworkCost<double> cost =
+      network_cost(reader, model, read_model(reader, model), chip, test::workload(), {.tp = 4});
+  bool met = false;
+  for (const TowerCost<double>& part : cost.towers) {
+    if (part.count != 5) continue;
+    met = true;
+    EXPECT_EQ(part.layer.forward.tp_reduces, 2);
+    EXPECT_EQ(part.layer.backward.tp_reduces, 2);
+  }
+  EXPECT_TRUE(met);
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "base/diagnostic.h"
+#include "network/collective_time.h"
 #include "network/placement.h"
 #include "network/point_to_point.h"
 #include "network/slice.h"
@@ -107,6 +109,13 @@ TEST(Slices, PartsOfOneHostAreOfAnySize) {
     EXPECT_EQ(slices_of(hw, chips, 1).at(0).per_domain, chips);
     EXPECT_EQ(slices_of(hw, chips, 1).at(0).name(), chips == 1 ? "1 chip" : std::to_string(chips) + " chips");
   }
+}
+
+TEST(SwitchedGroups, EndWhereTheNetworkDoes) {
+  HardwareSpec hw = test::switched_chip();
+  hw.network.back().switched.chips = 64;
+  EXPECT_EQ(switched_group(hw, 64, 1).size(), 64);
+  EXPECT_THROW(switched_group(hw, 128, 1), UserError);
 }
 
 }  // namespace

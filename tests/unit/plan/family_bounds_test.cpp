@@ -133,6 +133,7 @@ TEST_P(FamilyBounds, TensorRanksSendNoLessThanTheyMust) {
   ask(16);
   request_.fix.tp = 8;
   request_.fix.ep = 1;
+  request_.efficiency.overlap_tp.value = 0;
   const double ends = GetParam() ? 0.03 : 1e-6;
   each_family([&](const Family& family, double bound, double run, double least) {
     const Layout& l = family.layout;

@@ -172,6 +172,8 @@ TEST(Enumeration, PinnedReplicasLeaveShardsOpen) {
   EXPECT_FALSE(any_member(request, [](const Layout& l) { return l.dp == 1; }));
   request.fix.fsdp = 2;
   EXPECT_FALSE(any_member(request, [](const Layout& l) { return l.dp != 4; }));
+  request.fix.dp = request.fix.fsdp = 1;
+  EXPECT_FALSE(any_member(request, [](const Layout& l) { return l.dp != 1; }));
 }
 
 /// What was proved of a family holds, by the factor, on faster hardware: the answer is that of a search of its own.
@@ -242,6 +244,7 @@ TEST(SupportLevels, AreThoseAtWhichTheSearchDecides) {
   for (const char* name : {"mb", "ga", "ep_overlap"}) EXPECT_EQ(level(name), kLevelRanks) << name;
   for (const char* name : {"remat", "remat_layers", "loss"}) EXPECT_EQ(level(name), kLevelRemat) << name;
   for (const char* name : {"zero", "dp", "fsdp"}) EXPECT_EQ(level(name), kLevelSharding) << name;
+  for (const char* name : {"tp_overlap", "dp_overlap", "seq"}) EXPECT_EQ(level(name), 0) << name << ": of the question";
 }
 
 }  // namespace

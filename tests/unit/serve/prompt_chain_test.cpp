@@ -157,17 +157,20 @@ struct Steps {
   }
 };
 
-/// Of `count` decode steps in a row, all states with one: what a sequence that begins now sees (`begins`), and the
-/// variance of the prompts that end in them over their mean.
+/// Of `count` decode steps: what a sequence that begins now sees (`begins`), and the variance of the prompts that end
+/// meanwhile over their mean.
 struct Followed {
   double gap_s = 0, dispersion = 0;
 };
 Followed follow(const Steps& steps, const Shares& settled, Shares begins, int count) {
   const double come = Steps::mean(settled, steps.ended);
   Followed out{.dispersion = 1 + Steps::mean(settled, steps.pairs) / come - come};
-  for (int k = 1; k <= count; ++k) {
-    out.gap_s += Steps::mean(begins, steps.seconds) / count;
-    out.dispersion += 2 * (1 - static_cast<double>(k) / count) * (Steps::mean(begins, steps.ended) - come);
+  for (double done = 0; done < count - 1e-9;) {
+    const double decodes = Steps::mean(begins, steps.decodes);
+    const double part = std::min(1.0, (count - done) / decodes);
+    out.gap_s += part * Steps::mean(begins, steps.seconds) / count;
+    done += part * decodes;
+    out.dispersion += 2 * (1 - done / count) * (Steps::mean(begins, steps.ended) - come);
     begins = steps.after(begins);
   }
   return out;
@@ -177,14 +180,18 @@ Followed follow(const Steps& steps, const Shares& settled, Shares begins, int co
 struct ChainCase {
   std::int64_t budget;
   double rate;
+  Batching batching = Batching::kChunkedPrefill;
+  double batch = 10;
 };
 class ChainOfPrompts : public testing::TestWithParam<ChainCase> {};
 
 TEST_P(ChainOfPrompts, IsFollowedByTheirNumber) {
-  constexpr double kBatch = 10;
+  const double batch = GetParam().batch;
+  const bool mixes = GetParam().batching == Batching::kChunkedPrefill;
   constexpr std::size_t kStates = 120;
   constexpr int kDecodes = 40;
   QueueRules rules = test::roomy_rules();
+  rules.batching = GetParam().batching;
   rules.token_budget = GetParam().budget;
   rules.prompt_chunk = 50;
   const double rate = GetParam().rate;
@@ -193,14 +200,19 @@ TEST_P(ChainOfPrompts, IsFollowedByTheirNumber) {
   };
   const RequestMix mix = same_lengths(100, kDecodes + 1);
   const SteadyEngine engine(seconds, rules, mix);
-  const double room = (static_cast<double>(rules.token_budget) - kBatch) / 50;  // prompts in a step
+  const double room = (static_cast<double>(rules.token_budget) - (mixes ? batch : 0)) / 50;  // prompts in a step
 
   Steps steps(kStates);
   Steps leave(kStates);  // who leaves alone: move[n][m] from n to m
   for (std::size_t n = 0; n < kStates; ++n) {
     const double served = std::min(static_cast<double>(n), room);
-    steps.seconds[n] = 0.01 + 1e-5 * kBatch + 1e-4 * 50 * served;
-    steps.decodes[n] = 1;
+    steps.seconds[n] = 0.01 + (mixes || n == 0 ? 1e-5 * batch : 0) + 1e-4 * 50 * served;
+    steps.decodes[n] = batch > 0 && (mixes || n == 0) ? 1 : 0;
+    if (n == 0 && batch == 0) {  // nothing passes before one comes
+      steps.seconds[0] = 1 / rate;
+      steps.move[0][1] = 1;
+      continue;
+    }
     const auto places = static_cast<int>(std::ceil(served));
     const double chance = places > 0 ? served / places / 2 : 0;
     for (int d = 0; d <= places; ++d) {
@@ -239,16 +251,19 @@ TEST_P(ChainOfPrompts, IsFollowedByTheirNumber) {
     in_service += s * served;
     // Two equal steps vary not at all, a chance of 1/2 by half of the mean's square: waits are 1 / 1.5 of the chain's.
     prompts += s * (served + (static_cast<double>(n) - served) / 1.5);
-    prompts += s * rate * steps.seconds[n] / 2;
+    if (n > 0 || batch > 0) prompts += s * rate * steps.seconds[n] / 2;
   }
-  const PromptQueue all_steps = PromptChain(engine, kBatch, rate, 0).solve();
-  EXPECT_NEAR(all_steps.gap_s, time, 1e-6 * time);
-  EXPECT_NEAR(all_steps.step_s, time, 1e-6 * time);
+  const double decoding = Steps::mean(settled, steps.decodes);
+  const double gap = decoding > 0 ? time / decoding : 0;
+  const PromptQueue all_steps = PromptChain(engine, batch, rate, 0).solve();
+  EXPECT_NEAR(all_steps.gap_s, gap, 1e-6 * gap);
+  EXPECT_NEAR(all_steps.step_s, gap, 1e-6 * gap);
   EXPECT_NEAR(all_steps.step_share, with / time, 1e-6);
   EXPECT_NEAR(all_steps.in_service, in_service / time, 1e-6 * in_service / time);
   EXPECT_NEAR(all_steps.prompts, prompts / time, 1e-6 * prompts / time);
+  if (batch == 0) return;
   // It is followed until a thousandth of the states' shares differs.
-  const PromptQueue seen = PromptChain(engine, kBatch, rate, kDecodes).solve();
+  const PromptQueue seen = PromptChain(engine, batch, rate, kDecodes).solve();
   const Followed expected = follow(steps, settled, begins, kDecodes);
   EXPECT_NEAR(seen.gap_s, expected.gap_s, 1e-3 * expected.gap_s);
   EXPECT_NEAR(seen.dispersion, expected.dispersion, 0.01);
@@ -257,8 +272,11 @@ TEST_P(ChainOfPrompts, IsFollowedByTheirNumber) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rooms, ChainOfPrompts,
-                         testing::Values(ChainCase{160, 30}, ChainCase{145, 45}, ChainCase{60, 25},
-                                         ChainCase{310, 60}));
+                         testing::Values(ChainCase{160, 30}, ChainCase{145, 45}, ChainCase{60, 25}, ChainCase{310, 60},
+                                         ChainCase{150, 40, Batching::kPrefillFirst},
+                                         ChainCase{125, 30, Batching::kPrefillFirst},
+                                         ChainCase{150, 30, Batching::kChunkedPrefill, 0},
+                                         ChainCase{150, 30, Batching::kPrefillFirst, 0}));
 
 /// Too many prompts to a step to be told apart by number: those that come during their own step.
 TEST(ChainOfManyPrompts, StepsAreAsLongAsWhatComesInThem) {
@@ -292,7 +310,8 @@ TEST(ChainOfManyPrompts, AnOverloadedLineIsAsLongAsIsFollowed) {
   const PromptQueue queue = PromptChain(engine, 10, 2, 20).solve();
   EXPECT_NEAR(queue.in_service, 1, 1e-6);
   EXPECT_NEAR(queue.step_share, 1, 1e-6);
-  EXPECT_GT(queue.prompts, 30);
+  // Of 3 offered, with 8 sqrt(3) and 4 x 3 and 40 more, up to 67 are told apart; half of those that come wait beside.
+  EXPECT_GT(queue.prompts, 66);
 }
 
 // Prompts of four tokens in line.
@@ -326,6 +345,7 @@ TEST_P(LineOfPrompts, IsFollowedByItsTokens) {
     const std::size_t after = left - taken;
     const std::size_t untouched = after / kPrompt;
     served[left] = static_cast<double>(prompts_in(left) - untouched);
+    steps.decodes[left] = 1;
     steps.seconds[left] = 0.01 + 2e-3 * static_cast<double>(taken) + 1e-3 * served[left];
     const auto ended = static_cast<double>(prompts_in(left) - prompts_in(after));
     steps.ended[left] = ended;

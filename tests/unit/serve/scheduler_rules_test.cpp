@@ -236,6 +236,8 @@ TEST_F(ServedBytes, WeightsDivideOverTheirRanks) {
   // Two by four: heads over four of the ranks, d_model over two.
   EXPECT_DOUBLE_EQ(weights(system, {.tp = 8, .tp_x = 2, .etp = 8, .scheme = ServeScheme::kStationary2d}),
                    expected(8, 8, 8));
+  EXPECT_DOUBLE_EQ(weights(system, {.tp = 4, .tp_x = 2, .etp = 4, .scheme = ServeScheme::kStationary2d}),
+                   expected(4, 4, 4));
 }
 
 TEST_F(ServedBytes, CopiesOfExpertsAreWeightsToo) {
