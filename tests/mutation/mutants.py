@@ -254,11 +254,13 @@ def report(args, state):
         if mutant is None:
             continue
         name = f"{mutant.file} | {' '.join(mutant.text.split())} | {mutant.kind}"
-        state_of = ("killed" if row["killed_by"] else "equivalent" if name in explained
+        here = f"{name} | {mutant.place}"
+        state_of = ("killed" if row["killed_by"] else "equivalent" if name in explained or here in explained
                     else "unreached" if row["tests"] == 0 else "survived")
         table[mutant.layer][state_of] += 1
         if state_of in ("survived", "unreached") and args.list:
-            print(f"{state_of} {number} {mutant.file}:{mutant.line} | {' '.join(mutant.text.split())} | {mutant.kind}")
+            print(f"{state_of} {number} {mutant.file}:{mutant.line} | {' '.join(mutant.text.split())} | {mutant.kind}"
+                  f" | {mutant.place}")
     total = collections.Counter()
     print(f"{'layer':10} {'killed':>7} {'survived':>9} {'unreached':>10} {'equivalent':>11} {'killed of all':>14}")
     for layer in [*mutate.LAYERS, "all"]:
