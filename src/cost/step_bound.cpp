@@ -56,7 +56,6 @@ PhaseTotal with_traffic(PhaseTotal phase, double time, double overlap) {
   const double left = phase.left + time * (1 - overlap) + beyond_alone;
   phase.time = std::max(chip, phase.launch);
   phase.idle = phase.time - chip;
-  phase.left = left;
   phase.put_off = std::max(0.0, phase.time - std::max(left, phase.launch_alone));
   return phase;
 }

@@ -35,10 +35,7 @@ bool members_per_tier(std::int64_t size, std::int64_t stride, const std::vector<
       out[i] = left;
       return true;
     }
-    if (reach >= domains[i]) {
-      if (i == 0 && reach % domains[i] != 0) return false;
-      continue;
-    }
+    if (reach >= domains[i]) continue;  // whole domains of it: what is inside has filled them evenly, or does not fit
     const std::int64_t room = domains[i] / reach;
     const bool even = domains[i] % reach == 0 && (left <= room ? room % left == 0 : left % room == 0);
     if (!even) {

@@ -279,7 +279,7 @@ std::int64_t QueueServer::kept_tokens(const PromptBlocks& blocks, std::int64_t p
 void QueueServer::use_prefix(Sequence& s) {
   if (s.brings_cache) return;
   const std::int64_t tokens = rules_.block_tokens;
-  PrefixCache::Found found{.blocks = {cached_tokens(rules_, s.job.prompt) / tokens, 0, 0}};
+  PrefixCache::Found found;
   s.found = kept_tokens(s.job.blocks, s.job.prompt);
   if (!s.job.blocks.ids.empty()) {
     found = prefixes_.use(s.job.blocks, s.job.prompt);
@@ -323,7 +323,6 @@ void QueueServer::evict_last() {
   totals_.evictions += 1;
   totals_.recomputed_tokens += sequence.prefilled - kept_tokens(sequence.job.blocks, sequence.job.prompt);
   sequence.brings_cache = false;
-  sequence.prefilled = 0;
   // The last token made is computed with the others and gives the next one.
   sequence.target = sequence.job.prompt + sequence.job.generated;
   waiting_.push_front(std::move(sequence));
@@ -408,7 +407,6 @@ void QueueServer::pass_time(double seconds, std::int64_t steps, double sequences
 void QueueServer::mixed_step(bool decode) {
   StepLoad load = decode ? decode_load() : StepLoad{};
   add_chunks(load);
-  totals_.prefill_tokens += static_cast<std::int64_t>(load.prefill_tokens);
   pass_time(std::max(seconds_(load), std::exchange(fetch_s_, 0.0)), 1, load.sequences);
   if (load.sequences > 0) tokens_made(1, clock_);
   until_look_ = 0;

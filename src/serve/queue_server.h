@@ -145,7 +145,6 @@ struct ServerTotals {
   std::int64_t steps = 0;
   std::int64_t decode_steps = 0;  ///< that decode, mixed ones too
   std::int64_t decode_tokens = 0;
-  std::int64_t prefill_tokens = 0;  ///< computed, again after an eviction too
   std::int64_t evictions = 0;
   std::int64_t recomputed_tokens = 0;
   std::int64_t prompt_tokens = 0;                                 ///< of all that were admitted

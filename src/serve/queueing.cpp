@@ -83,7 +83,6 @@ PoolTotals totals_of(std::span<const QueueServer> servers) {
     out.sum.in_system_s += t.in_system_s;
     out.sum.decode_steps += t.decode_steps;
     out.sum.decode_tokens += t.decode_tokens;
-    out.sum.prefill_tokens += t.prefill_tokens;
     out.sum.evictions += t.evictions;
     out.sum.recomputed_tokens += t.recomputed_tokens;
     out.sum.steps += t.steps;

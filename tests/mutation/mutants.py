@@ -5,8 +5,9 @@
 
 SOURCE is the repository, TREE a copy that is changed, BUILD its build directory. Steps: instrument, build, reach, run,
 report. All mutants are in one build (mutate.py); a process is one of them by SCALECALC_MUTANT. A mutant is killed by a
-failing test, a crash or a test that takes ten times as long; tests of more than --slow seconds are not asked. What was
-found stays in BUILD/mutants (points.json, reached.txt, results.jsonl); a run that was stopped goes on from there.
+failing test, a crash or a test that takes ten times as long; tests of more than --slow seconds are not asked. Tests that
+killed many mutants for their seconds are asked first. What was found stays in BUILD/mutants (points.json, reached.txt,
+results.jsonl); a run that was stopped goes on from there.
 """
 import argparse
 import collections
@@ -24,7 +25,7 @@ from pathlib import Path
 import mutate
 
 HERE = Path(__file__).parent
-KINDS = ("unit", "property", "conformance", "golden")
+KINDS = ("unit", "property", "conformance", "agreement", "golden")
 LEAST_OF_LAYER = 100  # a small layer is not left to chance
 ENVIRONMENT = {"RC_PARAMS": "seed=1 max_success=10", "XDG_CONFIG_HOME": "/dev/null/config", "SCALECALC_CONFIG_PATH": ""}
 MEMORY = 6 << 30
@@ -103,7 +104,8 @@ def load_points(state):
 def build(args, state):
     """Mutants on lines that the compiler refuses are dropped until there are none."""
     targets = [f"{kind}_tests" for kind in KINDS]
-    subprocess.run(["cmake", "-S", args.tree, "-B", args.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"], check=True,
+    subprocess.run(["cmake", "-S", args.tree, "-B", args.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                    f"-DSCALECALC_UNITY_SIZE={args.unity}"], check=True,
                    stdout=subprocess.DEVNULL)
     mutants = load_points(state)
     stillborn = 0
@@ -132,34 +134,28 @@ def build(args, state):
     print(f"mutants: {len(mutants)} compiled, {stillborn} did not", flush=True)
 
 
-def tests_of_layers(source):
-    """gtest's filter: the unit tests of the layers' own directories, the properties, the conformance tests."""
-    suites = set()
-    places = {Path(glob).parent.name for globs in mutate.LAYERS.values() for glob in globs}
-    for place in [*(f"unit/{name}" for name in sorted(places)), "property", "conformance"]:
-        for file in Path(source, "tests", place).rglob("*.cpp"):
-            suites |= set(re.findall(r"^(?:TEST|TEST_F|TEST_P|RC_GTEST_\w+)\(\s*(\w+)", file.read_text(), re.M))
-    return ":".join(f"{suite}.*:*/{suite}.*" for suite in sorted(suites))
-
-
 def reach(args, state):
     """Which mutants each test comes by, and how long it takes."""
     path = state / "reached.txt"
-    for kind in args.kinds.split(","):
-        tests = args.tests or ("*" if kind == "golden" else tests_of_layers(args.source))
-        Path(f"{path}.{kind}").unlink(missing_ok=True)
-        subprocess.run([f"{args.build}/tests/{kind}_tests", "--gtest_brief=1", f"--gtest_filter={tests}"],
-                       env={**os.environ, **ENVIRONMENT, "SCALECALC_REACHED": f"{path}.{kind}"}, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
+
+    def ask(part):
+        kind, shard = part
+        out = Path(f"{path}.{kind}.{shard}")
+        out.unlink(missing_ok=True)
+        subprocess.run([f"{args.build}/tests/{kind}_tests", "--gtest_brief=1", f"--gtest_filter={args.tests}"],
+                       env={**os.environ, **ENVIRONMENT, "SCALECALC_REACHED": str(out),
+                            "GTEST_TOTAL_SHARDS": str(args.jobs), "GTEST_SHARD_INDEX": str(shard)},
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=args.tree)
+    with ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(ask, [(kind, shard) for kind in args.kinds.split(",") for shard in range(args.jobs)]))
     with open(path, "w") as out:
-        for kind in KINDS:
-            part = Path(f"{path}.{kind}")
-            for line in part.read_text().splitlines() if part.exists() else []:
-                out.write(f"{kind} {line}\n")
+        for part in sorted(state.glob("reached.txt.*.*")):
+            kind = part.name.split(".")[2]
+            out.write("".join(f"{kind} {line}\n" for line in part.read_text().splitlines()))
 
 
 def tests_of(state, slow):
-    """{mutant: [(seconds, kind, test)]}, quickest first, of tests that pass on the program as it is."""
+    """{mutant: [(seconds, kind, test)]} of tests that pass on the program as it is."""
     tests = collections.defaultdict(list)
     for line in (state / "reached.txt").read_text().splitlines():
         kind, test, outcome, ms, *ids = line.split()
@@ -168,15 +164,27 @@ def tests_of(state, slow):
         elif float(ms) / 1000 <= slow:
             for i in ids:
                 tests[int(i)].append((float(ms) / 1000, kind, test))
-    return {i: sorted(found) for i, found in tests.items()}
+    return tests
+
+
+class Experience:
+    """How many mutants each test has killed of those it was asked about."""
+
+    def __init__(self, rows):
+        self.asked, self.killed = collections.Counter(), collections.Counter(row["killed_by"] for row in rows)
+
+    def ordered(self, tests):
+        """Those first that kill most for their time; of new ones the quickest."""
+        return sorted(tests, key=lambda t: -(self.killed[t[2]] + 0.2) / (self.killed[t[2]] + self.asked[t[2]] + 2) / (t[0] + 0.01))
 
 
 def outcome(args, number, tests):
-    """The test that fails, or None. The quickest are asked first, in few processes."""
+    """The test that fails, or None. They are asked in this order, in few processes."""
     cheap, left, budget = [], list(tests), args.seconds
+    limit = 0.1
     while left and budget > 0:
         cheap, cost = [], 0.0
-        limit = 0.3 if len(left) == len(tests) else 3.0
+        limit = min(3.0, 3 * limit)
         while left and (not cheap or cost + left[0][0] <= limit) and len(cheap) < 400:
             cost += left[0][0]
             cheap.append(left.pop(0))
@@ -213,7 +221,7 @@ def run(args, state):
     if args.again:  # those that no test noticed so far
         rows = [row for row in rows if row["killed_by"]]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    known = {row["id"] for row in rows}
+    known, experience = {row["id"] for row in rows}, Experience(rows)
     order = [i for i in mutants if i not in known]
     random.Random(args.seed).shuffle(order)  # stopped early, it has still met every layer
     started = time.time()
@@ -221,8 +229,12 @@ def run(args, state):
         def one(number):
             if args.until and time.time() - started > args.until:
                 return
-            asked = tests.get(number, [])
+            asked = experience.ordered(tests.get(number, []))
             by = outcome(args, number, asked) if asked else None
+            if by:
+                experience.killed[by] += 1
+            else:
+                experience.asked.update(test for _, _, test in asked)
             out.write(json.dumps({"id": number, "mutant": mutants[number].key(), "tests": len(asked), "killed_by": by}) + "\n")
             out.flush()
         list(pool.map(one, order))
@@ -242,11 +254,13 @@ def report(args, state):
         if mutant is None:
             continue
         name = f"{mutant.file} | {' '.join(mutant.text.split())} | {mutant.kind}"
-        state_of = ("killed" if row["killed_by"] else "equivalent" if name in explained
+        here = f"{name} | {mutant.place}"
+        state_of = ("killed" if row["killed_by"] else "equivalent" if name in explained or here in explained
                     else "unreached" if row["tests"] == 0 else "survived")
         table[mutant.layer][state_of] += 1
         if state_of in ("survived", "unreached") and args.list:
-            print(f"{state_of} {number} {mutant.file}:{mutant.line} | {' '.join(mutant.text.split())} | {mutant.kind}")
+            print(f"{state_of} {number} {mutant.file}:{mutant.line} | {' '.join(mutant.text.split())} | {mutant.kind}"
+                  f" | {mutant.place}")
     total = collections.Counter()
     print(f"{'layer':10} {'killed':>7} {'survived':>9} {'unreached':>10} {'equivalent':>11} {'killed of all':>14}")
     for layer in [*mutate.LAYERS, "all"]:
@@ -271,7 +285,8 @@ def main():
     parser.add_argument("--slow", type=float, default=2, help="seconds of a test that is not asked")
     parser.add_argument("--seconds", type=float, default=20, help="seconds of tests asked about one mutant")
     parser.add_argument("--until", type=float, default=0, help="seconds after which no further mutant is begun")
-    parser.add_argument("--tests", default="", help="gtest's filter of tests (default: those of the layers' directories)")
+    parser.add_argument("--unity", type=int, default=10, help="files compiled together")
+    parser.add_argument("--tests", default="*", help="gtest's filter of tests")
     parser.add_argument("--list", action="store_true", help="name the mutants that no test noticed")
     parser.add_argument("--kinds", default=",".join(KINDS), help="programs of tests whose reach is found (anew)")
     parser.add_argument("--again", action="store_true", help="ask again about mutants that no test noticed")

@@ -25,9 +25,10 @@ IDLE_CALL = re.compile(r"(check|internal_error|[\w.>\-\[\]()]*\b(reserve|shrink_
 
 
 class Mutant:
-    def __init__(self, layer, file, start, end, line, lines, kind, text, changed):
+    def __init__(self, layer, file, start, end, line, lines, kind, text, changed, place=""):
         self.layer, self.file, self.start, self.end = layer, file, start, end
         self.line, self.lines, self.kind, self.text, self.changed = line, lines, kind, text, changed
+        self.place = place  # the line that it is on
 
     def key(self):
         return (self.file, self.start, self.end, self.kind, self.changed)
@@ -55,7 +56,8 @@ class Finder:
         if one_line(text) is None or changed is None or not text:
             return
         self.found.append(Mutant(self.layer, self.name, start.offset, end.offset, start.line,
-                                 (start.line, end.line), kind, text, one_line(changed)))
+                                 (start.line, end.line), kind, text, one_line(changed),
+                                 " ".join(self.text.splitlines()[start.line - 1].split())))
 
     def operands(self, cursor):
         """(left, operator, right) of a binary operation, whatever clang calls it."""

@@ -58,5 +58,17 @@ TEST(Sweep, ProblemsNameTheText) {
   EXPECT_NE(problem("1..1e9+1"), "");
 }
 
+TEST(Sweep, AnEndIsMissedByARoundingAlone) {
+  EXPECT_EQ(values("1..3.999999999994*2", UnitKind::kNumber), (Values{1, 2}));
+  EXPECT_EQ(values("1..3.9999999999999*2", UnitKind::kNumber), (Values{1, 2, 3.9999999999999}));
+}
+
+TEST(Sweep, RangesThatDoNotRiseSayWhy) {
+  for (const char* text : {"8..64*1", "8..64*0.5", "0..64*2", "0..64"}) {
+    EXPECT_EQ(problem(text), "'" + std::string(text) + "' does not rise: a factor is above 1 and its start above 0");
+  }
+  EXPECT_EQ(problem("8..64+0"), "'8..64+0' does not rise: its step must be above 0");
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -143,6 +143,26 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"$-3", UnitKind::kUsdPerHour, "'$-3' is not a price per hour: it is negative",
                 "accepted: 4.2, $4.20, 4.2USD/h"}));
 
+INSTANTIATE_TEST_SUITE_P(
+    Edges, ParseRefused,
+    testing::Values(Refused{"5-3", UnitKind::kCount, "'5-3' is not a count: unexpected '-3' after '5'", kCounts},
+                    Refused{"5+3", UnitKind::kCount, "'5+3' is not a count: unexpected '+3' after '5'", kCounts},
+                    Refused{"1_k", UnitKind::kCount, "'1_k' is not a count: unexpected '_k' after '1'", kCounts},
+                    Refused{"1_", UnitKind::kCount, "'1_' is not a count: unexpected '_' after '1'", kCounts},
+                    Refused{" -5 ", UnitKind::kCount, "'-5' is not a count: it is negative", kCounts},
+                    Refused{".5", UnitKind::kNumber, "'.5' is not a number: a digit must stand before the point",
+                            "did you mean '0.5'? accepted: 4, 0.25, 1.5e3, 10k"},
+                    Refused{"*5", UnitKind::kNumber, "'*5' is not a number: it does not start with a digit",
+                            "accepted: 4, 0.25, 1.5e3, 10k"},
+                    // An exponent has digits; a lone e is a unit that nobody knows.
+                    Refused{"1e+", UnitKind::kBytes, "'1e+' is not a size: unknown unit 'e+'",
+                            "accepted: 96GB, 80GiB, 512KiB, 16 MB"},
+                    Refused{"1ex", UnitKind::kBytes, "'1ex' is not a size: unknown unit 'ex'",
+                            "accepted: 96GB, 80GiB, 512KiB, 16 MB"},
+                    // Three letters of four are another word.
+                    Refused{"5 hxyz", UnitKind::kSeconds, "'5 hxyz' is not a time: unknown unit 'hxyz'",
+                            "accepted: 17ms, 1us, 2.5s, 10min, 3h, 30d"}));
+
 TEST(ParseQuantity, TakesABareNumberInBaseUnitsWhenAllowed) {
   EXPECT_EQ(std::get<double>(parse_quantity("5", UnitKind::kSeconds, true)), 5);
   EXPECT_TRUE(std::holds_alternative<UnitError>(parse_quantity("5", UnitKind::kSeconds, false)));
@@ -169,21 +189,23 @@ TEST_P(Format, PicksTheNaturalPrefix) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Format,
-    testing::Values(
-        Printed{1.234e12, UnitKind::kBytesPerSecond, 3, "1.23 TB/s"}, Printed{4194304, UnitKind::kCount, 3, "4.19 M"},
-        Printed{0.0172, UnitKind::kSeconds, 3, "17.2 ms"}, Printed{11520, UnitKind::kSeconds, 3, "3.2 h"},
-        Printed{8960, UnitKind::kCount, 4, "8.96 k"}, Printed{64, UnitKind::kCount, 3, "64"},
-        // Rounding carries into the next prefix.
-        Printed{999999, UnitKind::kBytes, 3, "1 MB"}, Printed{59.96, UnitKind::kSeconds, 3, "1 min"},
-        Printed{3599.9, UnitKind::kSeconds, 3, "1 h"}, Printed{0, UnitKind::kSeconds, 3, "0 s"},
-        Printed{0, UnitKind::kBytes, 3, "0 B"}, Printed{0, UnitKind::kFraction, 3, "0%"},
-        Printed{0.412, UnitKind::kFraction, 3, "41.2%"}, Printed{-0.03, UnitKind::kFraction, 3, "-3%"},
-        Printed{4.2, UnitKind::kUsdPerHour, 3, "$4.20/h"}, Printed{0.836, UnitKind::kUsdPerHour, 3, "$0.836/h"},
-        Printed{1e24, UnitKind::kNumber, 3, "1e24"}, Printed{0.00012, UnitKind::kNumber, 3, "0.00012"},
-        Printed{459e12, UnitKind::kFlopsPerSecond, 3, "459 TFLOP/s"}, Printed{1234, UnitKind::kWatts, 3, "1.23 kW"},
-        Printed{1.98e9, UnitKind::kHertz, 3, "1.98 GHz"}, Printed{57, UnitKind::kGramsPerKwh, 3, "57 g/kWh"},
-        Printed{std::numeric_limits<double>::infinity(), UnitKind::kSeconds, 3, "unbounded"},
-        Printed{std::numeric_limits<double>::quiet_NaN(), UnitKind::kSeconds, 3, "unknown"}));
+    testing::Values(Printed{1.234e12, UnitKind::kBytesPerSecond, 3, "1.23 TB/s"},
+                    Printed{4194304, UnitKind::kCount, 3, "4.19 M"}, Printed{0.0172, UnitKind::kSeconds, 3, "17.2 ms"},
+                    Printed{11520, UnitKind::kSeconds, 3, "3.2 h"}, Printed{8960, UnitKind::kCount, 4, "8.96 k"},
+                    Printed{64, UnitKind::kCount, 3, "64"},
+                    // Rounding carries into the next prefix.
+                    Printed{999999, UnitKind::kBytes, 3, "1 MB"}, Printed{59.96, UnitKind::kSeconds, 3, "1 min"},
+                    Printed{3599.9, UnitKind::kSeconds, 3, "1 h"}, Printed{0, UnitKind::kSeconds, 3, "0 s"},
+                    Printed{0, UnitKind::kBytes, 3, "0 B"}, Printed{0, UnitKind::kFraction, 3, "0%"},
+                    Printed{0.412, UnitKind::kFraction, 3, "41.2%"}, Printed{-0.03, UnitKind::kFraction, 3, "-3%"},
+                    Printed{4.2, UnitKind::kUsdPerHour, 3, "$4.20/h"},
+                    Printed{0.836, UnitKind::kUsdPerHour, 3, "$0.836/h"}, Printed{1234567, UnitKind::kNumber, 1, "1e6"},
+                    Printed{1e24, UnitKind::kNumber, 3, "1e24"}, Printed{0.00012, UnitKind::kNumber, 3, "0.00012"},
+                    Printed{459e12, UnitKind::kFlopsPerSecond, 3, "459 TFLOP/s"},
+                    Printed{1234, UnitKind::kWatts, 3, "1.23 kW"}, Printed{1.98e9, UnitKind::kHertz, 3, "1.98 GHz"},
+                    Printed{57, UnitKind::kGramsPerKwh, 3, "57 g/kWh"},
+                    Printed{std::numeric_limits<double>::infinity(), UnitKind::kSeconds, 3, "unbounded"},
+                    Printed{std::numeric_limits<double>::quiet_NaN(), UnitKind::kSeconds, 3, "unknown"}));
 
 TEST(GroupThousands, HandlesSignsAndExtremes) {
   EXPECT_EQ(group_thousands(0), "0");

@@ -180,5 +180,29 @@ TEST(FineTuneTime, GradientsOfAdaptersAloneAreReduced) {
   EXPECT_LT(few.time.dp.value(), 0.05 * all.time.dp.value());
 }
 
+/// Two layers are gathered ahead, but of the ends, whose table of 200,000 words is wider than both, one: with its norm.
+TEST(FineTuneMemory, AFrozenEndIsGatheredOnce) {
+  ModelSpec model = test::dense_model(4);
+  model.vocab = 200'000;
+  Question question(model);
+  question.workload.memory.gathered_layers = 2;
+  const Plan sharded = pinned(question, 8, data_parallel(3));
+  EXPECT_DOUBLE_EQ(sharded.memory.buffers.value(), 2 * (200'000 * 1024.0 + 1024));
+}
+
+/// Experts that do not train are what they weigh, biases too, in two bytes.
+TEST(FineTuneMemory, FrozenExpertsKeepTheirBiases) {
+  ModelSpec model = test::moe_model(2);
+  model.moe->expert_bias = true;
+  const Question question(model);
+  double parameters = 0;
+  for (const Op<double>& op : layer_ops(model, model.kinds[1], read_dims(Reader<double>{}, model))) {
+    if (op.kind == OpKind::kGroupedMatmul) parameters += op.parameters();
+  }
+  EXPECT_GT(parameters, 8 * 3 * 1024.0 * 1024) << "with biases";
+  EXPECT_DOUBLE_EQ(question.costs().kinds[1].frozen_experts.value(), 2 * parameters);
+  EXPECT_DOUBLE_EQ(question.costs({.ep = 4}).kinds[1].frozen_experts.value(), 2 * parameters / 4);
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -165,5 +165,13 @@ TEST(PipelineSim, DualPipeRunsFromBothEnds) {
   }
 }
 
+TEST(PipelineSim, StagesAreBusyWithTheirWorkAlone) {
+  const Timeline t = simulate(even(Schedule::k1F1B, 4, 1, 8));
+  for (const double busy : t.busy_s) EXPECT_DOUBLE_EQ(busy, 8 * 3);
+  for (std::size_t s = 0; s < 4; ++s) EXPECT_EQ(t.peak_in_flight[s], 4 - static_cast<double>(s));
+  // Nothing is sent in no time, so no block is on its way.
+  for (const PipelineBlock& b : t.blocks) EXPECT_EQ(b.onward, PipelineBlock{}.onward);
+}
+
 }  // namespace
 }  // namespace scalecalc

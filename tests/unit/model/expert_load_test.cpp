@@ -145,5 +145,31 @@ TEST(ExpertLoad, AWrongFileIsToldWhere) {
   EXPECT_THROW(load_expert_load("zipf:-1", experts(2)), UserError);
 }
 
+/// A token chooses two of three experts, each once, so no expert has more than half of all choices: a load of exactly
+/// half is possible, and one of a millionth more is taken for a rounded one.
+TEST(ExpertLoad, HalfOfTwoChoicesIsTheMost) {
+  EXPECT_TRUE(problems_of("l.json", "[2, 1, 1]", experts(3, 2)).empty());
+  EXPECT_TRUE(problems_of("l.json", "[2.000001, 1, 1]", experts(3, 2)).empty());
+  EXPECT_EQ(problems_of("l.json", "[2.0001, 1, 1]", experts(3, 2)).size(), 1U);
+}
+
+TEST(ExpertLoad, AHeaderOfACsvNamesTheExpertAndItsTokensOrShare) {
+  for (const char* header : {"expert,tokens", "expert,share", "expert,shares", "expert, share"}) {
+    EXPECT_TRUE(problems_of("l.csv", std::string(header) + "\n0,0.5\n1,0.5\n", experts(2)).empty()) << header;
+  }
+  for (const char* header : {"expert,load", "id,tokens", "expert"}) {
+    const auto found = problems_of("l.csv", std::string(header) + "\n0,0.5\n1,0.5\n", experts(2));
+    ASSERT_EQ(found.size(), 1U) << header;
+    EXPECT_EQ(found[0].message, "no header expert,tokens");
+  }
+  EXPECT_EQ(problems_of("l.csv", "0,0.5\n1,0.5\n", experts(2)).size(), 2U) << "no header, and an expert less";
+}
+
+/// The heaviest is dealt first: 2, 3, 3, 4 are 6 and 6 on two ranks; in their order they would be 5 and 7.
+TEST(ExpertLoad, CopiesAreDealtTheHeaviestFirst) {
+  EXPECT_DOUBLE_EQ(ExpertLoad({2, 3, 3, 4}).copied(0).fullest(2), 1);
+  EXPECT_DOUBLE_EQ(ExpertLoad({3, 2, 4, 3}).copied(0).fullest(2), 1);
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -61,5 +61,15 @@ TEST(TierRates, ScalingMovesWhatIsRead) {
   EXPECT_DOUBLE_EQ(bandwidth(hw, 1), 5e9);
 }
 
+TEST(TierRates, ScalingATorusMovesItsLinks) {
+  HardwareSpec hw = test::torus_chip();
+  const double before = bandwidth(hw, 0);
+  scale_bandwidth(hw, 0, 3);
+  scale_latency(hw, 0, 2);
+  EXPECT_DOUBLE_EQ(bandwidth(hw, 0), 3 * before);
+  EXPECT_DOUBLE_EQ(hw.network[0].torus.link_bandwidth.value(), 150e9);
+  EXPECT_DOUBLE_EQ(hw.network[0].torus.hop_latency.value(), 2e-6);
+}
+
 }  // namespace
 }  // namespace scalecalc

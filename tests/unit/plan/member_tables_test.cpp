@@ -168,5 +168,52 @@ TEST_F(MemberTablesTest, GatheredWeightsLengthenTheOutlineByWhatTheStepShows) {
   }
 }
 
+/// On its own link, with nothing else sent: what the outline adds is what the step has, put off or not.
+TEST_F(MemberTablesTest, GatheredWeightsAloneLengthenThePassesExactly) {
+  for (const Schedule schedule : {Schedule::k1F1B, Schedule::kZeroBubble}) {
+    const Layout layout{.fsdp = 16, .pp = 2, .grad_accum = 4, .zero = 3, .schedule = schedule};
+    const NetworkCost<double> cost =
+        network_cost(kReader, model_, read_model(kReader, model_), chip_, request_.workload, inner_of(layout));
+    const std::vector<StageShape> stages = partition(model_, layout);
+    MeshChannels<double> channels = sizes_of(layout);
+    for (const double seconds_per_byte : {0.0, 1e-12, 1e-11, 1e-10, 1e-9}) {
+      channels.shard.gather = channels.expert_shard.gather = SecondsPerByte(seconds_per_byte);
+      channels.shard.links = 1;
+      const StepInput<double> in = input(layout, cost, stages, channels);
+      Layout free = layout;
+      free.zero = 2;
+      PassTotals gathered;
+      gathering(totals_of(cost, phases(input(free, cost, stages, channels))), gather_times(in), overlap_.fsdp,
+                gathered);
+      const PhaseTotals exact = totals_of(cost, phases(in));
+      for (std::size_t k = 0; k < exact.layers.size(); ++k) {
+        EXPECT_NEAR(gathered.layers[k].time, exact.layers[k].time, 1e-12 * exact.layers[k].time) << seconds_per_byte;
+        EXPECT_NEAR(gathered.layers[k].put_off, exact.layers[k].put_off, 1e-12 * exact.layers[k].time);
+      }
+    }
+  }
+}
+
+/// Placed groups have the sizes that the degrees give them: of 2 x 4 data ranks, half have the same experts.
+TEST_F(MemberTablesTest, PlacedGroupsHaveTheSizesOfTheirDegrees) {
+  const Slice slice = slices_of(hw_, 16, 1).at(0);
+  const NetworkRates<double> network = read_network(kReader, hw_, request_.efficiency);
+  for (const std::int64_t fsdp : {2, 4, 8}) {
+    const Layout layout{.dp = 8 / fsdp, .fsdp = fsdp, .tp = 2, .ep = 2, .sp = true, .zero = 3};
+    const std::vector<Placement> all = placements(hw_, slice, {2, 1, layout.fsdp, layout.dp, 1});
+    ASSERT_FALSE(all.empty());
+    const MeshChannels<double> placed =
+        make_channels(hw_, slice, network, all.front(), layout, routing_of(model_, request_.workload.runtime.dispatch));
+    const MeshChannels<double> sizes = sizes_of(layout);
+    EXPECT_EQ(placed.shard.size, sizes.shard.size);
+    EXPECT_EQ(placed.data.size, sizes.data.size);
+    EXPECT_EQ(placed.expert_shard.size, sizes.expert_shard.size);
+    EXPECT_EQ(placed.expert_data.size, sizes.expert_data.size);
+    EXPECT_EQ(placed.ep.size, 2);
+    EXPECT_EQ(sizes.expert_shard.size, fsdp * 2 / 2) << "two tensor ranks route for themselves, two share the experts";
+    EXPECT_EQ(sizes.expert_data.size, 8);
+  }
+}
+
 }  // namespace
 }  // namespace scalecalc

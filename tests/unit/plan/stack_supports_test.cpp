@@ -2,6 +2,7 @@
 // one that it runs; and what is said of a `supports:` block that is wrong.
 #include "plan/stack_supports.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -360,6 +361,26 @@ std::string problem_of(const std::string& rules) {
     return std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + " " + d.message + " / " + d.hint;
   }
   return "";
+}
+
+TEST(StackSupports, AnOffloadThatIsRefusedSaysWhatIsOffloaded) {
+  const auto says = [](const char* only) {
+    const StackSupports all = acme(fmt::format(R"(
+  - releases:
+      - release: "1"
+        since: 2025-01-01
+        has: {{offload: {{only: [{}], source: them}}}}
+)",
+                                               only));
+    std::string out;
+    for (const SupportFact& fact : all.releases.at(0).facts) {
+      if (fact.name == "offload=weights") out = fact.says;
+    }
+    return out;
+  };
+  EXPECT_EQ(says("optimizer"), "offloads optimizer, not weights");
+  EXPECT_EQ(says("optimizer, activations"), "offloads optimizer and activations, not weights");
+  EXPECT_EQ(says(""), "offloads no weights");
 }
 
 TEST(StackSupports, LaterReleasesInheritAndReplace) {

@@ -210,5 +210,23 @@ TEST(PowerAssumptions, SayWhatIsCounted) {
   EXPECT_EQ(said(PowerBasis::kRated, {}), "chip power is not published: energy is left out");
 }
 
+TEST(RunFigures, CheckpointsAreCountedByTheirInterval) {
+  RunInput in = llama3();
+  in.question.checkpoint_interval_s = 1800;
+  const RunEconomics e = *run_figures(in).economics;
+  EXPECT_NEAR(e.checkpoints, 54 * kDay / 1800, 1e-6 * e.checkpoints);
+}
+
+TEST(PowerAssumptions, AChipAtRestDrawsAFifthWhereItsOwnIdlePowerIsNotPublished) {
+  HardwareSpec hw = test::switched_chip();
+  hw.tdp = Watts(500);
+  const auto said = [&] {
+    return power_assumptions(hw, PowerTerms{.basis = PowerBasis::kActivity, .pue = 1.2}).front().text;
+  };
+  EXPECT_NE(said().find(" and 20 % at rest"), std::string::npos) << said();
+  hw.idle_power = Watts(50);
+  EXPECT_NE(said().find(" and 10 % at rest"), std::string::npos) << said();
+}
+
 }  // namespace
 }  // namespace scalecalc

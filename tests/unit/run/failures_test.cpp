@@ -161,5 +161,12 @@ TEST(FailureLosses, AreNamedForTheReader) {
   EXPECT_EQ(reevaluate(losses.total().value()), losses.total().value().value());
 }
 
+/// Daly's estimate ends where a checkpoint takes twice the time between failures: from there on it is that time.
+TEST(DalyInterval, IsTheTimeBetweenFailuresWhereCheckpointsTakeTwiceIt) {
+  EXPECT_EQ(daly_interval(100, 200), 100);
+  EXPECT_EQ(daly_interval(100, 300), 100);
+  EXPECT_NEAR(daly_interval(100, 2), 20 * (1 + 0.1 / 3 + 0.01 / 9) - 2, 1e-12);
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -89,5 +89,30 @@ TEST(RunOnFewer, HoldsForLoadsOfThousands) {
   EXPECT_DOUBLE_EQ(found.chance, 1);
 }
 
+/// Of four hosts and one spare, those that run fail once in 100 s and are repaired in 10, which costs nothing else:
+/// with k in repair the rate is 4, 4, 3, 2 and 1 quarters of that of all, and the data ranks left are 4, 4, 3, 2 and 1.
+TEST(RunOnFewer, IsTheChainOfHostsInRepair) {
+  const HostPool pool{.hosts = 4, .spares = 1, .mtbf_s = 100, .repair_s = 10, .restart_s = 0, .replicas = 4};
+  // p(k + 1) / p(k) = running hosts / 4 x 0.1 / (k + 1).
+  const double p[] = {1, 0.1, 0.1 * 0.1 / 2, 0.005 * 0.075 / 3, 0.000125 * 0.05 / 4, 1.5625e-6 * 0.025 / 5};
+  double sum = 0, speed = 0, failures = 0, none_left = 0;
+  const double running[] = {4, 4, 3, 2, 1, 0};
+  for (int k = 0; k < 6; ++k) {
+    sum += p[k];
+    speed += p[k] * running[k] / 4;
+    failures += p[k] * running[k];
+    if (k >= 1) none_left += p[k] * running[k];
+  }
+  const Shortage found = run_on_fewer(pool);
+  EXPECT_NEAR(found.lost, sum / speed - 1, 1e-12);
+  EXPECT_NEAR(found.chance, none_left / failures, 1e-12);
+  // A rank that comes back costs the others a restart of 6 s: k of 10 s, where one fewer ran before.
+  HostPool slow = pool;
+  slow.restart_s = 6;
+  double regrown = 0;
+  for (int k = 2; k < 6; ++k) regrown += p[k] * running[k] / 4 * k / 10 * 6;
+  EXPECT_NEAR(run_on_fewer(slow).lost, sum / (speed - regrown) - 1, 1e-12);
+}
+
 }  // namespace
 }  // namespace scalecalc

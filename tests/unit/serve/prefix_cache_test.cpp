@@ -115,6 +115,18 @@ TEST(Routing, SendsPromptsWhereTheirPrefixIs) {
               1e-12);
 }
 
+TEST(Routing, APrefixIsWorthAServerThatIsBusy) {
+  const std::vector<std::uint64_t> ids{1, 2, 3};
+  const PromptBlocks blocks{ids, kHashed};
+  // The second goes to the first server, both are idle; the third finds what the first left there, though it is busy.
+  const std::vector<ServedRequest> three{{.arrival_s = 0, .prompt = 24, .generate = 1, .blocks = &blocks},
+                                         {.arrival_s = 5, .prompt = 8, .generate = 100},
+                                         {.arrival_s = 10, .prompt = 24, .generate = 1, .blocks = &blocks}};
+  EXPECT_EQ(simulate_queue(three, clockwork(), 2, RequestRouting::kLeastLoaded).figures.found_share(), 0);
+  EXPECT_NEAR(simulate_queue(three, clockwork(), 2, RequestRouting::kPrefixAware).figures.found_share(), 23.0 / 56,
+              1e-12);
+}
+
 TEST(Routing, TheLeastLoadedIsAskedFirst) {
   // A long request, then short ones that all find the other server idle.
   const std::vector<ServedRequest> three{{.arrival_s = 0, .prompt = 1000, .generate = 1},

@@ -41,6 +41,17 @@ TEST_F(ServeMemoryRules, TheEquationHasItsNumbers) {
   EXPECT_NE(memory(CacheRule::kShareOfFree, 0.9).equation().find("runtime"), std::string::npos);
 }
 
+/// Graphs inside the share leave the cache less; outside it they come from what the share leaves.
+TEST_F(ServeMemoryRules, GraphsAreInsideTheShareOrNot) {
+  system_.engine.graphs_in_share = true;
+  const ServeMemory inside = memory(CacheRule::kShareOfAll, 0.9);
+  system_.engine.graphs_in_share = false;
+  const ServeMemory outside = memory(CacheRule::kShareOfAll, 0.9);
+  EXPECT_NEAR(outside.cache_room() - inside.cache_room(), inside.parts(0, 1).graphs, 1);
+  EXPECT_NE(inside.equation().find(" graphs"), std::string::npos);
+  EXPECT_EQ(outside.equation().find(" graphs"), std::string::npos);
+}
+
 TEST_F(ServeMemoryRules, BatchAndContextAreTheSameRoomSeenTwice) {
   const ServeMemory m = memory(CacheRule::kAll, 1);
   const double batch = m.max_batch(1000);

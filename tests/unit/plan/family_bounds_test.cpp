@@ -1,0 +1,149 @@
+// Bounds are no higher than any layout's step, and no lower than they must be: where communication and the update take
+// no time, what a bound leaves out is nothing, so it is the least step itself.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "plan/family_search.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+/// Links and memory without end: only matmuls take time.
+HardwareSpec only_matmuls() {
+  HardwareSpec hw = test::switched_chip();
+  for (Tier& tier : hw.network) {
+    tier.switched.bandwidth_per_chip = BytesPerSecond(1e30);
+    tier.switched.latency = Seconds(0);
+  }
+  hw.hbm_bandwidth = BytesPerSecond(1e30);
+  hw.vector_peak = FlopsPerSecond(1e30);
+  hw.hbm_capacity = Bytes(1e15);
+  return hw;
+}
+
+/// The least step per token of the layouts of a family, each costed by itself on its first placement.
+class Steps {
+ public:
+  explicit Steps(const PlanRequest& request) : request_(request), inputs_(request) {}
+
+  double least(const Space& space, const Family& family, const std::vector<Recipe>& recipes) const {
+    double out = std::numeric_limits<double>::infinity();
+    SearchStats stats;
+    const NetworkCost<double> cost =
+        network_cost(kReader, *request_.model, inputs_.ops, inputs_.chip, request_.workload, inner_of(family.layout));
+    space.members(family, stats, [&](const Branch& branch) {
+      for (const StateSharding& sharding : space.shardings(branch, stats)) {
+        Layout layout = sharded(branch.layout, sharding);
+        for (const Recipe& recipe : recipes) {
+          if (recipe.some) continue;
+          layout = with_recipe(layout, recipe);
+          out = std::min(out, step_s(branch, layout, cost) / tokens(layout));
+        }
+      }
+    });
+    return out;
+  }
+
+ private:
+  double tokens(const Layout& layout) const { return static_cast<double>(layout.batch_seqs() * request_.workload.seq); }
+
+  double step_s(const Branch& branch, const Layout& layout, const NetworkCost<double>& cost) const {
+    const Slice& slice = request_.slices[branch.slice];
+    const std::vector<Placement> all =
+        placements(*request_.hw, slice, {layout.tp, layout.cp, layout.fsdp, layout.dp, layout.pp});
+    if (all.empty()) return std::numeric_limits<double>::infinity();
+    const MeshChannels<double> channels =
+        make_channels(*request_.hw, slice, inputs_.network, all.front(), layout, inputs_.routing);
+    const StepInput<double> in{.model = request_.model,
+                               .workload = &request_.workload,
+                               .network = &cost,
+                               .channels = &channels,
+                               .overlap = &inputs_.overlap,
+                               .chip = &inputs_.chip,
+                               .stages = &branch.stages->shapes,
+                               .layout = layout};
+    return step_time(kReader, in).total().value();
+  }
+
+  static constexpr Reader<double> kReader{};
+  const PlanRequest& request_;
+  SearchInputs inputs_;
+};
+
+class FamilyBounds : public testing::TestWithParam<bool> {
+ protected:
+  FamilyBounds() : hw_(only_matmuls()), model_(GetParam() ? test::moe_model(8) : test::dense_model(8)) {
+    ask(GetParam() ? 8 : 16);
+  }
+  void ask(std::int64_t chips) { request_ = test::request(model_, hw_, chips); }
+
+  /// `of` is asked of every family: its bound, that of its run alone, and the least step of its layouts.
+  template <class Of>
+  void each_family(const Of& of) {
+    SearchStats stats;
+    const Space space(request_, stats);
+    const std::vector<Recipe> all = recipes(request_, stats);
+    const SearchInputs inputs(request_);
+    RunBounds known;
+    FamilySearch search(inputs, space, all, known);
+    const Steps steps(request_);
+    std::size_t met = 0;
+    for (const Family& family : space.families()) {
+      const double least = steps.least(space, family, all);
+      if (!std::isfinite(least)) continue;
+      const RunBound run = search.run_bound(family);
+      const double bound = search.bound(family, run.activations);
+      of(family, bound, search.token_s(family, run), least);
+      ++met;
+    }
+    EXPECT_GE(met, 2U);
+  }
+
+  HardwareSpec hw_;
+  ModelSpec model_;
+  PlanRequest request_;
+};
+
+TEST_P(FamilyBounds, AreTheLeastStepWhereOnlyMatmulsTakeTime) {
+  each_family([](const Family& family, double bound, double run, double least) {
+    const Layout& l = family.layout;
+    EXPECT_LE(bound, least) << l.tp << ' ' << l.cp << ' ' << l.ep << ' ' << l.micro_batch_seqs;
+    EXPECT_GE(bound, least * (1 - 1e-6)) << l.tp << ' ' << l.cp << ' ' << l.ep << ' ' << l.micro_batch_seqs;
+    EXPECT_LE(run, bound);
+  });
+}
+
+/// Without a pipeline every stage is the mean one and there is no bubble; the microbatch costs what its sequences do.
+TEST_P(FamilyBounds, ThatOfARunIsTheLeastStepWithoutAPipeline) {
+  request_.fix.pp = 1;
+  each_family([](const Family& family, double, double run, double least) {
+    const Layout& l = family.layout;
+    EXPECT_LE(run, least) << l.tp << ' ' << l.cp << ' ' << l.ep << ' ' << l.micro_batch_seqs;
+    EXPECT_GE(run, least * (1 - 1e-6)) << l.tp << ' ' << l.cp << ' ' << l.ep << ' ' << l.micro_batch_seqs;
+  });
+}
+
+/// A node is all that a tensor group of eight fills, so its sums are those of every placement; data and stages are in
+/// other nodes, which cost nothing. Experts are the same on the ranks of a node that route for themselves: summing
+/// their gradients is an end, which bounds of members leave out.
+TEST_P(FamilyBounds, TensorRanksSendNoLessThanTheyMust) {
+  hw_.network[0].switched.bandwidth_per_chip = BytesPerSecond(400e9);
+  ask(16);
+  request_.fix.tp = 8;
+  request_.fix.ep = 1;
+  request_.efficiency.overlap_tp.value = 0;
+  const double ends = GetParam() ? 0.03 : 1e-6;
+  each_family([&](const Family& family, double bound, double run, double least) {
+    const Layout& l = family.layout;
+    EXPECT_LE(bound, least * (1 + 1e-12)) << l.cp << ' ' << l.etp << ' ' << l.micro_batch_seqs;
+    EXPECT_GE(bound, least * (1 - ends)) << l.cp << ' ' << l.etp << ' ' << l.micro_batch_seqs;
+    EXPECT_LE(run, bound);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, FamilyBounds, testing::Bool());
+
+}  // namespace
+}  // namespace scalecalc

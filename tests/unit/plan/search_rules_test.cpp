@@ -1,0 +1,251 @@
+// What the search counts, bounds and leaves out, each by a small case by hand.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "plan/anything_fits.h"
+#include "plan/enumerate.h"
+#include "plan/memory_floor.h"
+#include "plan/places.h"
+#include "plan/request.h"
+#include "plan/stack_supports.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr Reader<double> kPlain{};
+
+/// Every layout is costed or cut, once: where nothing is offloaded each candidate has one end.
+TEST(SearchCounts, EveryCandidateEndsOnce) {
+  HardwareSpec hw = test::switched_chip();
+  const ModelSpec dense = test::dense_model(4), moe = test::moe_model(4);
+  for (const ModelSpec* model : {&dense, &moe}) {
+    for (const double capacity : {0.2e9, 1e9, 4e9}) {
+      hw.hbm_capacity = Bytes(capacity);
+      PlanRequest request = test::request(*model, hw, 8);
+      request.fix.remat_layers = 0;
+      for (const std::size_t top : {std::size_t{1}, std::size_t{400}}) {
+        request.top = top;
+        request.variants = top > 1;
+        const SearchStats stats = plan(request).stats;
+        const auto cut = [&](Reject why) { return stats.rejected[static_cast<std::size_t>(why)]; };
+        EXPECT_EQ(stats.feasible + stats.pruned + cut(Reject::kMemory) + cut(Reject::kPlacement), stats.candidates)
+            << model->name << ' ' << capacity << ' ' << top;
+      }
+    }
+  }
+}
+
+/// The least of what recipes keep, and beside it what a stage works with, over the pipeline; or what is offloaded.
+TEST(MemoryFloor, IsTheLeastOfWhatMayRun) {
+  const StateFloor state{1000, 800, 700, 500};
+  ActivationFloor activations;
+  activations.kept = {100, 60, 50, 40, 10};
+  activations.working = {5, 6, 7, 8, 40};
+  activations.offloaded = 3;
+  const Layout member{.pp = 2, .micro_batch_seqs = 4};
+  const auto least = [&](std::array<bool, kRematCount> remats, std::uint8_t offload, double stages) {
+    return least_memory(state, activations, {.remats = remats, .any_offload = offload}, member, stages);
+  };
+  const auto near = [](double found, double wanted) {
+    EXPECT_LE(found, wanted);
+    EXPECT_NEAR(found, wanted, 1e-8 * wanted);
+  };
+  near(least({true, false, false, false, false}, 0, 2), (1000 + 4 * (100 + 2 * 5)) / 2.0);
+  near(least({true, true, true, true, true}, 0, 2), (1000 + 4 * (40 + 2 * 8)) / 2.0);
+  near(least({true, true, true, true, true}, 0, 1), (1000 + 4 * (40 + 8)) / 2.0);
+  near(least({true, false, false, false, false}, kOffloadOptimizer, 2),
+       (state[kOffloadOptimizer] + 4 * (100 + 2 * 5)) / 2.0);
+  near(least({true, false, false, false, false}, kOffloadActivations, 2), (1000 + 4 * (2 * 3)) / 2.0);
+}
+
+/// By kind: one dense layer and seven with experts.
+TEST(MemoryFloor, CountsEveryKindOfLayer) {
+  const ModelSpec model = test::moe_model(8);
+  const HardwareSpec hw = test::switched_chip();
+  const PlanRequest request = test::request(model, hw, 8);
+  const ChipRates<double> chip = read_chip(kPlain, hw, request.efficiency, DType::kBf16);
+  const Layout layout{.micro_batch_seqs = 2};
+  const NetworkCost<double> cost =
+      network_cost(kPlain, model, read_model(kPlain, model), chip, request.workload, inner_of(layout));
+  const std::vector<StageShape> stages = partition(model, Layout{});
+  const ActivationFloor floor = activation_floor(
+      {.model = &model, .workload = &request.workload, .network = &cost, .stages = &stages, .layout = layout});
+  const auto bytes = [](const Bytes& b) { return b.value(); };
+  for (std::size_t r = 0; r < kRematCount; ++r) {
+    EXPECT_NEAR(floor.kept[r], (bytes(cost.kinds[0].saved[r]) + 7 * bytes(cost.kinds[1].saved[r])) / 2, 1e-6);
+    const auto again = [&](std::size_t k) {
+      return bytes(cost.kinds[k].saved[0] - cost.kinds[k].saved[r] + cost.kinds[k].workspace);
+    };
+    EXPECT_NEAR(floor.working[r], std::min(again(0), again(1)) / 2, 1e-6);
+    EXPECT_LE(floor.offloaded, (bytes(cost.kinds[0].saved[r]) + again(0)) / 2 + 1e-6);
+  }
+}
+
+/// Eight of a node at 400 GB/s; sixteen cross to a second node at 50 GB/s, with the first as good as free.
+TEST(BestChannels, OfSwitchesAreContiguous) {
+  const HardwareSpec hw = test::switched_chip();
+  const NetworkRates<double> rates = read_network(kPlain, hw, hw.efficiency);
+  const Slice slice = slices_of(hw, 16, 1).at(0);
+  const auto gather = [&](std::int64_t size) { return best_channel(hw, slice, rates, size).gather.value(); };
+  EXPECT_EQ(gather(1), 0);
+  const double node = 1.0 / 400e9, leaf = 1.0 / 50e9;
+  // A group of two may lie in one node or over two.
+  EXPECT_NEAR(gather(2), std::min(node, leaf) / 2, 1e-18);
+  EXPECT_NEAR(gather(8), node * 7 / 8, 1e-18);
+  EXPECT_GT(gather(16), 0);
+  EXPECT_LE(gather(16), leaf);
+  for (const std::int64_t size : {2, 4, 8, 16}) {
+    for (const Placement& p : placements(hw, slice, {1, 1, size, 16 / size, 1})) {
+      EXPECT_LE(gather(size), make_channel(hw, slice, rates, p.of(MeshDim::kFsdp), "").gather.value() * (1 + 1e-12));
+    }
+  }
+}
+
+/// Every link of a chip: both directions of three rings of eight; one of each of two lines of two.
+TEST(BestChannels, OfATorusAreAllLinksOfAChip) {
+  const HardwareSpec hw = test::torus_chip();
+  const NetworkRates<double> rates = read_network(kPlain, hw, hw.efficiency);
+  const auto gather = [&](std::int64_t chips, std::int64_t size) {
+    return best_channel(hw, slices_of(hw, chips, 1).at(0), rates, size).gather.value();
+  };
+  EXPECT_NEAR(gather(512, 8), 7.0 / 8 / (6 * 50e9), 1e-18);
+  EXPECT_NEAR(gather(4, 2), 1.0 / 2 / (2 * 50e9), 1e-18);
+  EXPECT_NEAR(gather(512, 512), 511.0 / 512 / (6 * 50e9), 1e-18);
+  EXPECT_EQ(gather(512, 1), 0);
+  EXPECT_EQ(best_channel(hw, slices_of(hw, 1024, 2).at(0), rates, 8).gather.value(), 0) << "over two slices";
+}
+
+TEST(BestChannels, AreLoweredCoefficientByCoefficient) {
+  Channel<double> low, high;
+  const auto fill = [](Channel<double>& c, double x) {
+    c.gather = c.reduce = c.all_to_all = c.send = SecondsPerByte(x);
+    c.gather_latency = c.reduce_latency = c.all_to_all_latency = c.send_latency = c.ramp = Seconds(x);
+  };
+  fill(low, 1);
+  fill(high, 2);
+  for (const bool down : {false, true}) {
+    Channel<double> bound = down ? high : low;
+    lower(bound, down ? low : high);
+    for (const SecondsPerByte x : {bound.gather, bound.reduce, bound.all_to_all, bound.send}) EXPECT_EQ(x.value(), 1);
+    for (const Seconds x :
+         {bound.gather_latency, bound.reduce_latency, bound.all_to_all_latency, bound.send_latency, bound.ramp}) {
+      EXPECT_EQ(x.value(), 1);
+    }
+  }
+}
+
+template <class Of>
+bool any_member(const PlanRequest& request, const Of& of) {
+  SearchStats stats;
+  const Space space(request, stats);
+  bool out = false;
+  for (const Family& family : space.families()) {
+    space.members(family, stats, [&](const Branch& branch) { out |= of(branch.layout); });
+  }
+  return out;
+}
+
+/// Thirteen layers, embedding, head and a module are sixteen: eight chunks of two.
+TEST(Enumeration, ChunksMayCountModulesAsLayers) {
+  const HardwareSpec hw = test::switched_chip();
+  ModelSpec model = test::dense_model(13);
+  model.mtp_layers = 1;
+  const PlanRequest request = test::request(model, hw, 2);
+  const auto chunked = [](std::int64_t vpp) {
+    return [vpp](const Layout& l) { return l.pp == 2 && l.vpp == vpp && l.schedule == Schedule::kInterleaved; };
+  };
+  EXPECT_TRUE(any_member(request, chunked(4)));
+  model.mtp_layers = 2;
+  EXPECT_FALSE(any_member(request, chunked(4))) << "seventeen";
+}
+
+TEST(Enumeration, PinnedReplicasLeaveShardsOpen) {
+  const HardwareSpec hw = test::switched_chip();
+  const ModelSpec model = test::dense_model(4);
+  PlanRequest request = test::request(model, hw, 8);
+  request.fix.dp = 2;
+  EXPECT_TRUE(any_member(request, [](const Layout& l) { return l.dp == 8; })) << "of which four may share weights";
+  EXPECT_TRUE(any_member(request, [](const Layout& l) { return l.dp == 2; }));
+  EXPECT_FALSE(any_member(request, [](const Layout& l) { return l.dp == 1; }));
+  request.fix.fsdp = 2;
+  EXPECT_FALSE(any_member(request, [](const Layout& l) { return l.dp != 4; }));
+  request.fix.dp = request.fix.fsdp = 1;
+  EXPECT_FALSE(any_member(request, [](const Layout& l) { return l.dp != 1; }));
+}
+
+/// What was proved of a family holds, by the factor, on faster hardware: the answer is that of a search of its own.
+TEST(SearchOnFasterHardware, FindsWhatAFreshSearchDoes) {
+  const HardwareSpec hw = test::switched_chip();
+  const ModelSpec model = test::dense_model(8);
+  for (const double factor : {1.5, 4.0, 16.0}) {
+    for (const int rate : {0, 1, 2}) {
+      HardwareSpec fast = hw;
+      if (rate == 0) {
+        for (auto& peak : fast.matmul_peak) {
+          if (peak) peak = *peak * factor;
+        }
+      } else if (rate == 1) {
+        fast.hbm_bandwidth = hw.hbm_bandwidth * factor;
+      } else {
+        scale_bandwidth(fast, 1, factor);
+      }
+      PlanRequest request = test::request(model, hw, 32);
+      Planner planner(request);
+      const Goal goal{.top = 1};
+      planner.best(goal);
+      const Plan found = planner.best_on(fast, factor, goal).plans.at(0);
+      request.hw = &fast;
+      const Plan fresh = Planner(request).best(goal).plans.at(0);
+      EXPECT_EQ(found.layout, fresh.layout) << factor << ' ' << rate;
+      EXPECT_EQ(found.step_s, fresh.step_s);
+    }
+  }
+}
+
+TEST(Mechanisms, BeyondWhatWasMeasuredBeginsAboveTheFactor) {
+  MeasuredExtent measured;
+  const Layout layout{.tp = 8};
+  std::size_t tensor = 0;
+  while (mechanisms()[tensor].name != "tensor") ++tensor;
+  const auto beyond = [&](std::int64_t most) {
+    measured.most_ways.at(tensor) = most;
+    return unmeasured_in(layout, measured) != 0;
+  };
+  EXPECT_FALSE(beyond(8 / kBeyondMeasured)) << "as far as it is trusted";
+  EXPECT_TRUE(beyond(8 / kBeyondMeasured - 1));
+  EXPECT_FALSE(beyond(0)) << "nobody said";
+}
+
+TEST(StackCuts, OfOneNameAreOne) {
+  const auto release = std::make_shared<StackRelease>();
+  for (const char* name : {"a", "b", "a", "c"}) release->facts.push_back({.name = name});
+  SearchStats stats;
+  stats.launcher = release;
+  stats.stack = {3, 5, 4, 0};
+  const std::vector<StackCut> cuts = stack_cuts(stats);
+  ASSERT_EQ(cuts.size(), 2U);
+  EXPECT_EQ(cuts[0].fact->name, "a");
+  EXPECT_EQ(cuts[0].layouts, 7U);
+  EXPECT_EQ(cuts[1].layouts, 5U);
+}
+
+TEST(SupportLevels, AreThoseAtWhichTheSearchDecides) {
+  const auto level = [](std::string_view name) {
+    for (const SupportQuantity& q : support_quantities()) {
+      if (q.name == name) return q.level;
+    }
+    return std::uint8_t{0};
+  };
+  for (const char* name : {"tp", "sp", "cp", "cp_comm", "ep", "etp"}) EXPECT_EQ(level(name), kLevelInner) << name;
+  for (const char* name : {"pp", "vpp", "schedule", "split"}) EXPECT_EQ(level(name), kLevelPipeline) << name;
+  for (const char* name : {"mb", "ga", "ep_overlap"}) EXPECT_EQ(level(name), kLevelRanks) << name;
+  for (const char* name : {"remat", "remat_layers", "loss"}) EXPECT_EQ(level(name), kLevelRemat) << name;
+  for (const char* name : {"zero", "dp", "fsdp"}) EXPECT_EQ(level(name), kLevelSharding) << name;
+  for (const char* name : {"tp_overlap", "dp_overlap", "seq"}) EXPECT_EQ(level(name), 0) << name << ": of the question";
+}
+
+}  // namespace
+}  // namespace scalecalc
