@@ -117,6 +117,23 @@ TEST(ServeRules, WhatAPrefixCacheKeepsIsNotComputed) {
   EXPECT_GT(half.best->prefill_s, 0.4 * none.best->prefill_s);
 }
 
+/// A limit that the fastest just meets is none of those that nothing meets.
+TEST(ServeRules, ALimitThatIsJustMetIsNotNamed) {
+  ServeQuestion q = two_kinds(ServeObjective::kThroughput);
+  q.prefill_hardware.clear();
+  q.disaggregate = Disaggregation::kOff;
+  const ServeAnswer free = serve_answer(q, Catalog{});
+  const auto fastest = std::min_element(free.points.begin(), free.points.end(),
+                                        [](const ServePoint& a, const ServePoint& b) { return a.tpot_s < b.tpot_s; });
+  ASSERT_NE(fastest, free.points.end());
+  q.slo_tpot = fastest->tpot_s;
+  q.slo_ttft = 1e-6;
+  const ServeAnswer none = serve_answer(q, Catalog{});
+  EXPECT_FALSE(none.best);
+  ASSERT_EQ(none.limits.size(), 1U);
+  EXPECT_EQ(none.limits.front().name, "ttft");
+}
+
 /// By throughput a price changes nothing of the front.
 TEST(ServeRules, AFrontByThroughputHasNoPrices) {
   std::vector<ServePoint> points(2);
