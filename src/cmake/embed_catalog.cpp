@@ -1,6 +1,6 @@
 // embed_catalog CONFIGS OUT.cpp: writes a C++ file that holds every *.yaml below CONFIGS but those of studies/, as
-// written and parsed, so that the one binary answers from any directory and parses none of them. Runs while
-// the program is built.
+// written and parsed, so that the one binary answers from any directory and parses none of them. Runs while the program
+// is built.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -79,6 +79,7 @@ std::string stored(const std::string& both) {
   const int state = compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(both.data()),
                               both.size(), Z_BEST_COMPRESSION);
   if (state != Z_OK) throw UserError("a file of the catalog cannot be compressed", "");
+  if (size >= both.size()) return both;
   out.resize(size);
   return out;
 }

@@ -25,7 +25,7 @@ struct OperationSum {
 
 /// The sum of those operations of a list that come before the first whose cost the experts' degrees decide, kept from
 /// one network_cost to the next of the same operations, chip and workload. Added on to, it gives the same sum to the
-/// last bit. For one thread.
+/// last bit. For one thread; the lists stay where they are as long as it lives.
 class OperationSums {
  public:
   /// All that decides it.

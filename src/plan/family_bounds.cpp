@@ -50,7 +50,8 @@ const PassTotals& FamilySearch::cheapest_passes(const Layout& layout) {
 
 namespace {
 
-/// Of a microbatch that holds so much less, no longer than its own: [RUN], docs/model.md.
+/// Of a microbatch that holds so much less. Its time, its forwards, and what is left of it without weight gradients are
+/// no longer than its own ([RUN], docs/model.md), which is what step_lower_bound asks for.
 PassTotals scaled(PassTotals passes, double share) {
   for (std::vector<LayerPasses>* layers : {&passes.layers, &passes.kept}) {
     for (LayerPasses& layer : *layers) {

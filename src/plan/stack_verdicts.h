@@ -38,8 +38,8 @@ std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup g
                                          FactSet holding);
 
 /// Of each fact on members and all that they leave open, whether what it asks of a member holds: the facts that
-/// hold by the inner degrees, by the pipeline, by the ranks and by what looks at both of the last are those that do by
-/// all four.
+/// hold by the inner degrees, by the pipeline, by the ranks and by what looks at the pipeline and one of the others are
+/// those that do by all four.
 class MemberFacts {
  public:
   /// Keeps a reference to `request`.

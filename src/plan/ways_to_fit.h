@@ -45,6 +45,7 @@ struct FittedLayout {
   Layout layout;
   MemoryUse<double> memory;
 };
+
 /// What is known of the member that layouts belong to, for who asks about many.
 struct KnownOfMember {
   FactSet facts = kAllFacts;                    ///< that may refuse one

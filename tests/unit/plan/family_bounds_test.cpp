@@ -2,6 +2,8 @@
 // no time, what a bound leaves out is nothing, so it is the least step itself.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <limits>
 
 #include "plan/family_search.h"
@@ -113,6 +115,37 @@ TEST_P(FamilyBounds, AreTheLeastStepWhereOnlyMatmulsTakeTime) {
     EXPECT_GE(bound, least * (1 - 1e-6)) << l.tp << ' ' << l.cp << ' ' << l.ep << ' ' << l.micro_batch_seqs;
     EXPECT_LE(run, bound);
   });
+}
+
+/// What a larger microbatch says of a smaller one bounds it too ([RUN]), and of itself as well as its own bound.
+TEST_P(FamilyBounds, OfALargerMicrobatchAreNoHigher) {
+  hw_ = test::switched_chip();
+  hw_.efficiency.host_overhead.value = 1e-5;
+  ask(32);
+  SearchStats stats;
+  const Space space(request_, stats);
+  const std::vector<Recipe> all = recipes(request_, stats);
+  const SearchInputs inputs(request_);
+  RunBounds known;
+  FamilySearch search(inputs, space, all, known);
+  std::size_t met = 0;
+  for (const scalecalc::Run& run : space.runs()) {
+    const Family last = space.family(run, run.last());
+    const ActivationFloor floor = search.run_bound(last).activations;
+    for (std::size_t f = run.begin; f < run.end; ++f) {
+      const Family family = space.family(run, f);
+      const double bound = search.bound(family, floor);
+      const std::optional<double> scaled = search.bound(family, floor, last);
+      ASSERT_TRUE(scaled);
+      EXPECT_TRUE(*scaled <= bound * (1 + 1e-12)) << *scaled << " against " << bound;
+      if (f == run.last() && std::has_single_bit(static_cast<std::uint64_t>(last.layout.micro_batch_seqs)) &&
+          std::isfinite(bound)) {
+        EXPECT_NEAR(*scaled / bound, 1, 1e-12);
+      }
+      ++met;
+    }
+  }
+  EXPECT_GE(met, 20U);
 }
 
 /// Without a pipeline every stage is the mean one and there is no bubble; the microbatch costs what its sequences do.

@@ -5,18 +5,20 @@
 #include <map>
 #include <tuple>
 
+#include "config/catalog.h"
 #include "cost/operation_sums.h"
 #include "cost/stage_memory.h"
 #include "cost/step_bound.h"
 #include "plan/enumerate.h"
 #include "plan/places.h"
+#include "plan/stack_supports.h"
 #include "plan/ways_to_fit.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
 namespace {
 
-constexpr Reader<double> kPlain{};
+constexpr Reader<double> kNumbers{};
 
 /// Of types that are doubles and nothing else.
 template <class T>
@@ -36,10 +38,10 @@ TEST(SharedWork, LayerCostsAreTheSameWhateverWasAskedBefore) {
     const ModelSpec model = test::shipped_model(name);
     HardwareSpec hw = test::switched_chip();
     hw.efficiency.moe_imbalance.value = 1.3;
-    const ChipRates<double> chip = read_chip(kPlain, hw, hw.efficiency, DType::kBf16);
+    const ChipRates<double> chip = read_chip(kNumbers, hw, hw.efficiency, DType::kBf16);
     Workload workload = test::workload(4096);
     workload.optimizer.orthogonalizes = true;
-    const ModelOps<double> ops = read_model(kPlain, model);
+    const ModelOps<double> ops = read_model(kNumbers, model);
     OperationSums sums;
     for (const std::int64_t ep : {1, 8, 2}) {
       for (const std::int64_t tp : {1, 4}) {
@@ -48,8 +50,8 @@ TEST(SharedWork, LayerCostsAreTheSameWhateverWasAskedBefore) {
             for (const std::int64_t etp : {std::int64_t{1}, tp}) {
               const InnerDegrees inner{
                   .tp = tp, .cp = cp, .ep = ep, .etp = etp, .micro_batch_seqs = sequences, .sp = tp > 1 && ep > 1};
-              const NetworkCost<double> alone = network_cost(kPlain, model, ops, chip, workload, inner);
-              const NetworkCost<double> shared = network_cost(kPlain, model, ops, chip, workload, inner, &sums);
+              const NetworkCost<double> alone = network_cost(kNumbers, model, ops, chip, workload, inner);
+              const NetworkCost<double> shared = network_cost(kNumbers, model, ops, chip, workload, inner, &sums);
               ASSERT_TRUE(same_bits(alone.kinds, shared.kinds)) << name << " ep " << ep << " tp " << tp;
               ASSERT_TRUE(same_bits(alone.embedding, shared.embedding)) << name;
               ASSERT_TRUE(same_bits(alone.head, shared.head)) << name;
@@ -71,8 +73,8 @@ class SharedOfMember : public ::testing::Test {
       : hw_(test::switched_chip()),
         model_(test::shipped_model(model)),
         request_(test::request(model_, hw_, 64)),
-        chip_(read_chip(kPlain, hw_, request_.efficiency, DType::kBf16)),
-        overlap_(read_overlap(kPlain, request_.efficiency)) {
+        chip_(read_chip(kNumbers, hw_, request_.efficiency, DType::kBf16)),
+        overlap_(read_overlap(kNumbers, request_.efficiency)) {
     overlap_.tp = overlap_.ep = 0.4;
     request_.workload.memory.update_bytes = 4;
     request_.workload.memory.fragmentation.value = 0.05;
@@ -91,7 +93,7 @@ class SharedOfMember : public ::testing::Test {
             .layout = layout};
   }
   NetworkCost<double> cost_of(const Layout& layout) const {
-    return network_cost(kPlain, model_, read_model(kPlain, model_), chip_, request_.workload, inner_of(layout));
+    return network_cost(kNumbers, model_, read_model(kNumbers, model_), chip_, request_.workload, inner_of(layout));
   }
 
   HardwareSpec hw_;
@@ -195,15 +197,22 @@ TEST(SharedWork, MembersAlikeAreAllOfThem) {
   for (const char* name : {"deepseek-v3", "llama3-8b"}) {
     const ModelSpec model = test::shipped_model(name);
     const HardwareSpec hw = test::switched_chip();
-    const PlanRequest request = test::request(model, hw, 64);
+    PlanRequest request = test::request(model, hw, 64);
+    request.stack = stack_release(Catalog(), "megatron", "");
     SearchStats stats;
     const Space space(request, stats);
     std::uint64_t all = 0;
     std::uint64_t groups = 0;
     for (const Family& family : space.families()) {
-      using Key = std::tuple<std::int64_t, std::int64_t, bool, bool, FactSet>;
+      using Key = std::tuple<std::int64_t, std::int64_t, bool, bool, FactSet, double, bool>;
       const auto key = [](const Branch& b) {
-        return Key{b.layout.pp, b.layout.dp, b.layout.schedule == Schedule::kDualPipe, b.layout.ep_overlap, b.facts};
+        return Key{b.layout.pp,
+                   b.layout.dp,
+                   b.layout.schedule == Schedule::kDualPipe,
+                   b.layout.ep_overlap,
+                   b.facts,
+                   b.stages->with_layers,
+                   b.stages->most_treated > 0};
       };
       std::map<Key, std::uint64_t> each, alike;
       SearchStats of_each, of_alike;
