@@ -280,7 +280,7 @@ TEST_F(OperationWork, PackedWeightsAreUnpackedFirst) {
 
 /// Bytes of each of a recipe's elements, and of an optimizer's state and update: Adam keeps two moments and, beside
 /// narrower weights, an fp32 copy; an update reads the gradient, reads and writes these and writes the narrow copy.
-TEST(Recipes, BytesOfAParameter) {
+TEST(RecipeBytes, OfAParameter) {
   for (const std::string_view name : kPrecisionNames) {
     const Precision p = precision_of(name);
     const bool wide = name == "tf32" || name == "fp32";
