@@ -12,6 +12,7 @@
 #include "base/progress.h"
 #include "base/scalar.h"
 #include "base/units.h"
+#include "model/images.h"
 #include "model/sharding.h"
 #include "serve/requests.h"
 

@@ -1,5 +1,7 @@
 #include "serve/traffic.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
