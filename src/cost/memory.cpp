@@ -365,14 +365,6 @@ MemoryUse<R> memory_use(const StepInput<R>& in) {
   return MemoryCounter<R>(in).fullest();
 }
 
-std::vector<MemoryUse<double>> memory_before_offload(const StepInput<double>& in) {
-  const MemoryCounter<double> counter(in);
-  std::vector<MemoryUse<double>> out;
-  out.reserve(in.stages->size());
-  for (const StageShape& stage : *in.stages) out.push_back(counter.whole(stage));
-  return out;
-}
-
 MemoryUse<double> memory_use(const StepInput<double>& in, const std::vector<MemoryUse<double>>& before_offload) {
   return MemoryCounter<double>(in).fullest([&](std::size_t s, const StageShape&) { return before_offload[s]; });
 }
@@ -442,12 +434,6 @@ std::optional<MemoryUse<double>> memory_of_layout(const ModelSpec& model, const 
                                       .stages = &stages,
                                       .memory_reserve = Bytes(efficiency.memory_reserve.value),
                                       .layout = layout});
-}
-
-StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage) {
-  MemoryUse<double> use = state_of(in, stage);
-  MemoryCounter<double>(in).buffers(stage, use);
-  return state_bytes(in, stage, use);
 }
 
 StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage, const MemoryUse<double>& use) {

@@ -14,9 +14,10 @@ std::vector<MemoryUse<double>> memory_of_state(const StepInput<double>& in);
 /// memory_use of any recipe and offload, `states` being memory_of_state of this sharding.
 MemoryUse<double> memory_use_on(const StepInput<double>& in, std::span<const MemoryUse<double>> states);
 
-/// With the activations and logits of a recipe: what memory_use takes for layouts that differ in offload alone.
+/// For a layout with several choices of what is offloaded: what each stage holds before, and memory_use of a choice.
 std::vector<MemoryUse<double>> memory_before_offload(const StepInput<double>& in,
                                                      std::span<const MemoryUse<double>> states);
+MemoryUse<double> memory_use(const StepInput<double>& in, const std::vector<MemoryUse<double>>& before_offload);
 
 /// The part of a sharding, `state` being what its stage holds.
 StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage, const MemoryUse<double>& state);

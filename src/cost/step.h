@@ -99,10 +99,6 @@ StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in) {
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in);
 
-/// For a layout with several choices of what is offloaded: what each stage holds before, and memory_use of a choice.
-std::vector<MemoryUse<double>> memory_before_offload(const StepInput<double>& in);
-MemoryUse<double> memory_use(const StepInput<double>& in, const std::vector<MemoryUse<double>>& before_offload);
-
 /// What a chip of each of these stages holds; memory_use is that of the fullest of all.
 std::vector<MemoryUse<double>> memory_by_stage(const StepInput<double>& in, const std::vector<StageShape>& stages);
 
@@ -138,8 +134,7 @@ struct StageBytes {
     return left.total(reserve);
   }
 };
-/// Only the sharding's part, and only the rest.
-StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage);
+/// What a recipe keeps, whatever its sharding (the other part: cost/stage_memory.h).
 StageBytes pass_bytes(const StepInput<double>& in, const StageShape& stage);
 
 /// Weights, gradients and optimizer state of a stage before anything is offloaded; the rest is 0.

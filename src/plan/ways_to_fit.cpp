@@ -170,8 +170,9 @@ FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, s
                             std::uint8_t most, const KnownOfMember& known) {
   ways.clear();
   in.layout.offload = request.fix.offload.value_or(0);
-  const std::vector<MemoryUse<double>> before =
-      known.states.empty() ? memory_before_offload(in) : memory_before_offload(in, known.states);
+  const std::vector<MemoryUse<double>> own =
+      known.states.empty() ? memory_of_state(in) : std::vector<MemoryUse<double>>{};
+  const std::vector<MemoryUse<double>> before = memory_before_offload(in, known.states.empty() ? own : known.states);
   MemoryUse<double> memory;
   const auto add = [&] {
     if (needs_loss(request, in, known)) ways.push_back({in.layout, memory});

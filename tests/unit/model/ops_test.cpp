@@ -6,21 +6,12 @@
 #include <numeric>
 
 #include "model/accounting.h"
+#include "unit/model/small_model.h"
 
 namespace scalecalc {
 namespace {
 
-ModelSpec small_model() {
-  ModelSpec model;
-  model.d_model = 64;
-  model.vocab = 100;
-  model.attention = {.heads = 4, .kv_heads = 2, .head_dim = 16};
-  model.mlp = {.d_ff = 128};
-  model.norms_per_layer = 1;
-  model.kinds = {{MixerKind::kFull, FfnKind::kNone}};
-  model.layer_kind = {0};
-  return model;
-}
+using test::small_model;
 
 std::vector<Op<double>> ops_of(const ModelSpec& model, const LayerKind& kind) {
   return layer_ops(model, kind, read_dims(Reader<double>{}, model));

@@ -11,19 +11,15 @@
 #include "model/op_list.h"
 #include "model/ops.h"
 #include "model/sharding.h"
+#include "unit/model/small_model.h"
 
 namespace scalecalc {
 namespace {
 
 ModelSpec model_of_64() {
-  ModelSpec model;
-  model.d_model = 64;
-  model.vocab = 100;
-  model.attention = {.heads = 4, .kv_heads = 2, .head_dim = 16};
-  model.mlp = {.d_ff = 128};
-  model.norms_per_layer = 1;
+  ModelSpec model = test::small_model();
   model.kinds = {{MixerKind::kFull, FfnKind::kDense}};
-  model.layer_kind = {0, 0, 0, 0, 0, 0, 0, 0};
+  model.layer_kind.assign(8, 0);
   return model;
 }
 

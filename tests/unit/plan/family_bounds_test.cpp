@@ -74,6 +74,19 @@ class Steps {
   SearchInputs inputs_;
 };
 
+/// The search inside families of a request.
+struct Inside {
+  explicit Inside(const PlanRequest& request)
+      : space(request, stats), all(recipes(request, stats)), inputs(request), search(inputs, space, all, known) {}
+
+  SearchStats stats;
+  Space space;
+  std::vector<Recipe> all;
+  SearchInputs inputs;
+  RunBounds known;
+  FamilySearch search;
+};
+
 class FamilyBounds : public testing::TestWithParam<bool> {
  protected:
   FamilyBounds() : hw_(only_matmuls()), model_(GetParam() ? test::moe_model(8) : test::dense_model(8)) {
@@ -84,16 +97,12 @@ class FamilyBounds : public testing::TestWithParam<bool> {
   /// `of` is asked of every family: its bound, that of its run alone, and the least step of its layouts.
   template <class Of>
   void each_family(const Of& of) {
-    SearchStats stats;
-    const Space space(request_, stats);
-    const std::vector<Recipe> all = recipes(request_, stats);
-    const SearchInputs inputs(request_);
-    RunBounds known;
-    FamilySearch search(inputs, space, all, known);
+    Inside in(request_);
+    FamilySearch& search = in.search;
     const Steps steps(request_);
     std::size_t met = 0;
-    for (const Family& family : space.families()) {
-      const double least = steps.least(space, family, all);
+    for (const Family& family : in.space.families()) {
+      const double least = steps.least(in.space, family, in.all);
       if (!std::isfinite(least)) continue;
       const RunBound run = search.run_bound(family);
       const double bound = search.bound(family, run.activations);
@@ -122,12 +131,9 @@ TEST_P(FamilyBounds, OfALargerMicrobatchAreNoHigher) {
   hw_ = test::switched_chip();
   hw_.efficiency.host_overhead.value = 1e-5;
   ask(32);
-  SearchStats stats;
-  const Space space(request_, stats);
-  const std::vector<Recipe> all = recipes(request_, stats);
-  const SearchInputs inputs(request_);
-  RunBounds known;
-  FamilySearch search(inputs, space, all, known);
+  Inside in(request_);
+  FamilySearch& search = in.search;
+  const Space& space = in.space;
   std::size_t met = 0;
   for (const scalecalc::Run& run : space.runs()) {
     const Family last = space.family(run, run.last());

@@ -9,47 +9,21 @@
 #include "plan/enumerate.h"
 #include "plan/memory_floor.h"
 #include "plan/places.h"
-#include "support/fixtures.h"
+#include "support/member_costs.h"
 
 namespace scalecalc {
 namespace {
 
-class MemberTablesTest : public ::testing::Test {
+class MemberTablesTest : public ::testing::Test, protected test::MemberCosts {
  protected:
-  MemberTablesTest()
-      : hw_(test::switched_chip()),
-        model_(test::moe_model(8)),
-        request_(test::request(model_, hw_, 64)),
-        chip_(read_chip(kReader, hw_, request_.efficiency, DType::kBf16)),
-        overlap_(read_overlap(kReader, request_.efficiency)) {}
-
-  StepInput<double> input(const Layout& layout, const NetworkCost<double>& cost, const std::vector<StageShape>& stages,
-                          const MeshChannels<double>& channels) const {
-    return {.model = &model_,
-            .workload = &request_.workload,
-            .network = &cost,
-            .channels = &channels,
-            .overlap = &overlap_,
-            .chip = &chip_,
-            .stages = &stages,
-            .memory_reserve = Bytes(1e9),
-            .layout = layout};
-  }
-
-  static constexpr Reader<double> kReader{};
-  HardwareSpec hw_;
-  ModelSpec model_;
-  PlanRequest request_;
-  ChipRates<double> chip_;
-  OverlapRates<double> overlap_;
+  MemberTablesTest() : MemberCosts(test::switched_chip(), test::moe_model(8)) {}
 };
 
 TEST_F(MemberTablesTest, MemoryIsThatOfEveryLayoutToTheLastBit) {
   SearchStats stats;
   for (const Schedule schedule : {Schedule::k1F1B, Schedule::kZeroBubble, Schedule::kDualPipe}) {
     const Layout branch{.dp = 8, .tp = 2, .pp = 4, .ep = 4, .grad_accum = 8, .sp = true, .schedule = schedule};
-    const NetworkCost<double> cost =
-        network_cost(kReader, model_, read_model(kReader, model_), chip_, request_.workload, inner_of(branch));
+    const NetworkCost<double> cost = cost_of(inner_of(branch));
     const std::vector<StageShape> stages = partition(model_, branch);
     const std::vector<StateSharding> ways = Space(request_, stats).shardings({.layout = branch}, stats);
     MemberTables tables;
@@ -80,16 +54,16 @@ TEST_F(MemberTablesTest, FloorsAreNoHigherThanTheMemoryOfAnyLayout) {
   for (const Schedule schedule : {Schedule::k1F1B, Schedule::kZeroBubble, Schedule::kDualPipe}) {
     Layout branch{.dp = 8, .tp = 2, .pp = 4, .ep = 4, .micro_batch_seqs = 4, .grad_accum = 8, .sp = true};
     branch.schedule = schedule;
-    const auto cost_of = [&](std::int64_t sequences) {
+    const auto cost_with = [&](std::int64_t sequences) {
       InnerDegrees inner = inner_of(branch);
       inner.micro_batch_seqs = sequences;
-      return network_cost(kReader, model_, read_model(kReader, model_), chip_, request_.workload, inner);
+      return cost_of(inner);
     };
-    const NetworkCost<double> larger = cost_of(16);
+    const NetworkCost<double> larger = cost_with(16);
     Layout of_larger = branch;
     of_larger.micro_batch_seqs = 16;
     const ActivationFloor activations = activation_floor(input(of_larger, larger, model, MeshChannels<double>{}));
-    const NetworkCost<double> cost = cost_of(4);
+    const NetworkCost<double> cost = cost_with(4);
     const std::vector<StageShape> stages = partition(model_, branch);
     StateFloor state;
     state.fill(std::numeric_limits<double>::infinity());
@@ -130,8 +104,7 @@ TEST_F(MemberTablesTest, ALargerMicrobatchTakesNoLongerPerSequence) {
       double last = std::numeric_limits<double>::infinity();
       for (std::int64_t sequences = 1; sequences <= 64; ++sequences) {
         const Layout layout{.tp = tp, .ep = ep, .micro_batch_seqs = sequences, .sp = tp > 1};
-        const NetworkCost<double> cost =
-            network_cost(kReader, model_, read_model(kReader, model_), chip_, request_.workload, inner_of(layout));
+        const NetworkCost<double> cost = cost_of(inner_of(layout));
         MeshChannels<double> channels = sizes_of(layout);
         channels.tp.gather = channels.tp.reduce = channels.ep.all_to_all = SecondsPerByte(1e-11);
         channels.tp.gather_latency = channels.ep.all_to_all_latency = Seconds(1e-5);
@@ -147,8 +120,7 @@ TEST_F(MemberTablesTest, ALargerMicrobatchTakesNoLongerPerSequence) {
 TEST_F(MemberTablesTest, GatheredWeightsLengthenTheOutlineByWhatTheStepShows) {
   const Layout layout{
       .fsdp = 16, .tp = 2, .pp = 2, .grad_accum = 4, .sp = true, .zero = 3, .schedule = Schedule::k1F1B};
-  const NetworkCost<double> cost =
-      network_cost(kReader, model_, read_model(kReader, model_), chip_, request_.workload, inner_of(layout));
+  const NetworkCost<double> cost = cost_of(inner_of(layout));
   const std::vector<StageShape> stages = partition(model_, layout);
   MeshChannels<double> channels = sizes_of(layout);
   for (const double seconds_per_byte : {0.0, 1e-12, 1e-9}) {
@@ -172,8 +144,7 @@ TEST_F(MemberTablesTest, GatheredWeightsLengthenTheOutlineByWhatTheStepShows) {
 TEST_F(MemberTablesTest, GatheredWeightsAloneLengthenThePassesExactly) {
   for (const Schedule schedule : {Schedule::k1F1B, Schedule::kZeroBubble}) {
     const Layout layout{.fsdp = 16, .pp = 2, .grad_accum = 4, .zero = 3, .schedule = schedule};
-    const NetworkCost<double> cost =
-        network_cost(kReader, model_, read_model(kReader, model_), chip_, request_.workload, inner_of(layout));
+    const NetworkCost<double> cost = cost_of(inner_of(layout));
     const std::vector<StageShape> stages = partition(model_, layout);
     MeshChannels<double> channels = sizes_of(layout);
     for (const double seconds_per_byte : {0.0, 1e-12, 1e-11, 1e-10, 1e-9}) {

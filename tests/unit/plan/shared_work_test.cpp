@@ -13,7 +13,7 @@
 #include "plan/places.h"
 #include "plan/stack_supports.h"
 #include "plan/ways_to_fit.h"
-#include "support/fixtures.h"
+#include "support/member_costs.h"
 
 namespace scalecalc {
 namespace {
@@ -67,46 +67,19 @@ TEST(SharedWork, LayerCostsAreTheSameWhateverWasAskedBefore) {
   }
 }
 
-class SharedOfMember : public ::testing::Test {
+class SharedOfMember : public ::testing::Test, protected test::MemberCosts {
  protected:
-  explicit SharedOfMember(const char* model = "deepseek-v3")
-      : hw_(test::switched_chip()),
-        model_(test::shipped_model(model)),
-        request_(test::request(model_, hw_, 64)),
-        chip_(read_chip(kNumbers, hw_, request_.efficiency, DType::kBf16)),
-        overlap_(read_overlap(kNumbers, request_.efficiency)) {
+  SharedOfMember() : MemberCosts(test::switched_chip(), test::shipped_model("deepseek-v3")) {
     overlap_.tp = overlap_.ep = 0.4;
     request_.workload.memory.update_bytes = 4;
     request_.workload.memory.fragmentation.value = 0.05;
   }
-
-  StepInput<double> input(const Layout& layout, const NetworkCost<double>& cost, const std::vector<StageShape>& stages,
-                          const MeshChannels<double>& channels) const {
-    return {.model = &model_,
-            .workload = &request_.workload,
-            .network = &cost,
-            .channels = &channels,
-            .overlap = &overlap_,
-            .chip = &chip_,
-            .stages = &stages,
-            .memory_reserve = Bytes(1e9),
-            .layout = layout};
-  }
-  NetworkCost<double> cost_of(const Layout& layout) const {
-    return network_cost(kNumbers, model_, read_model(kNumbers, model_), chip_, request_.workload, inner_of(layout));
-  }
-
-  HardwareSpec hw_;
-  ModelSpec model_;
-  PlanRequest request_;
-  ChipRates<double> chip_;
-  OverlapRates<double> overlap_;
 };
 
 TEST_F(SharedOfMember, PassesOfAPolicyAreTheSameWithThoseOfNone) {
   Layout branch{.dp = 2, .tp = 2, .pp = 4, .ep = 4, .micro_batch_seqs = 2, .grad_accum = 8, .sp = true};
   branch.schedule = Schedule::k1F1B;
-  const NetworkCost<double> cost = cost_of(branch);
+  const NetworkCost<double> cost = cost_of(inner_of(branch));
   const std::vector<StageShape> stages = partition(model_, branch);
   MeshChannels<double> channels = sizes_of(branch);
   channels.tp.gather = channels.tp.reduce = channels.ep.all_to_all = SecondsPerByte(1e-11);
@@ -135,7 +108,7 @@ TEST_F(SharedOfMember, PassesOfAPolicyAreTheSameWithThoseOfNone) {
 
 TEST_F(SharedOfMember, MemoryOnAStateIsThatOfTheWholeLayout) {
   Layout branch{.dp = 8, .tp = 2, .pp = 4, .ep = 4, .grad_accum = 8, .sp = true, .schedule = Schedule::k1F1B};
-  const NetworkCost<double> cost = cost_of(branch);
+  const NetworkCost<double> cost = cost_of(inner_of(branch));
   const std::vector<StageShape> stages = partition(model_, branch);
   SearchStats stats;
   for (const std::int64_t fsdp : {1, 4}) {
@@ -162,7 +135,7 @@ TEST_F(SharedOfMember, NothingOfAPassIsShorterPerSequenceInASmallerMicrobatch) {
       PassTotals last;
       for (std::int64_t sequences = 32; sequences >= 1; --sequences) {
         const Layout layout{.tp = tp, .ep = ep, .micro_batch_seqs = sequences, .sp = tp > 1};
-        const NetworkCost<double> cost = cost_of(layout);
+        const NetworkCost<double> cost = cost_of(inner_of(layout));
         MeshChannels<double> channels = sizes_of(layout);
         channels.tp.gather = channels.tp.reduce = channels.ep.all_to_all = SecondsPerByte(1e-11);
         channels.tp.gather_latency = channels.ep.all_to_all_latency = Seconds(1e-5);
