@@ -46,24 +46,23 @@ class Changes {
       longer.seq = scaled(row_.seq, by);
       longer.batch_seqs = row_.batch_seqs / by;
       if (longer.batch_seqs >= static_cast<double>(data_)) {
-        add(fmt::format("sequences of {} in place of {}, as many tokens", longer.seq, row_.seq), std::move(longer));
+        add(fmt::format("sequences of {} in place of {}, as many tokens", longer.seq, row_.seq), longer);
       }
       Measurement larger = row_;
       larger.batch_seqs *= by;
-      add(fmt::format("a batch of {:g} sequences in place of {:g}", larger.batch_seqs, row_.batch_seqs),
-          std::move(larger));
+      add(fmt::format("a batch of {:g} sequences in place of {:g}", larger.batch_seqs, row_.batch_seqs), larger);
     }
     if (data_ % 2 == 0) {
       Measurement fewer = row_;
       fewer.chips /= 2;
       fewer.batch_seqs /= 2;
       share(fewer, data_ / 2);
-      add(fmt::format("{} chips in place of {}, half of the batch", fewer.chips, row_.chips), std::move(fewer));
+      add(fmt::format("{} chips in place of {}, half of the batch", fewer.chips, row_.chips), fewer);
     }
     for (const auto& [policy, remat] : {std::pair{"none", Remat::kNone}, std::pair{"full", Remat::kFull}}) {
       Measurement other = row_;
       other.recompute = policy;
-      if (remat != remat_) add(fmt::format("recompute {}", policy), std::move(other));
+      if (remat != remat_) add(fmt::format("recompute {}", policy), other);
     }
     return std::move(out_);
   }
@@ -71,9 +70,9 @@ class Changes {
  private:
   static std::int64_t scaled(std::int64_t count, double by) { return std::llround(static_cast<double>(count) * by); }
 
-  void add(std::string change, Measurement row) {
+  void add(std::string change, const Measurement& row) {
     if (row.batch_seqs != std::round(row.batch_seqs) || row.batch_seqs < 1) return;
-    out_.push_back({std::move(change), std::move(row)});
+    out_.push_back({std::move(change), row});
   }
 
   /// Weights stay sharded over as large a part of the data ranks.
@@ -93,7 +92,7 @@ class Changes {
   void count(const char* name, std::optional<std::int64_t> RowLayout::*of, double by) {
     Measurement other = row_;
     if (!changed(other, of, by)) return;
-    add(fmt::format("{} {} in place of {}", name, *(other.layout.*of), *(row_.layout.*of)), std::move(other));
+    add(fmt::format("{} {} in place of {}", name, *(other.layout.*of), *(row_.layout.*of)), other);
   }
 
   void degree(const char* name, std::optional<std::int64_t> RowLayout::*of, double by) {
@@ -104,7 +103,7 @@ class Changes {
       other.layout.vpp.reset();
       other.layout.schedule.clear();
     }
-    add(fmt::format("{} {} in place of {}", name, *(other.layout.*of), *(row_.layout.*of)), std::move(other));
+    add(fmt::format("{} {} in place of {}", name, *(other.layout.*of), *(row_.layout.*of)), other);
   }
 
   Measurement row_;

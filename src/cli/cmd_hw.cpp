@@ -60,7 +60,6 @@ void read_chip_position(FlagReader& reader, const Flag& flag, const std::string&
 
 /// "100x300"; nothing and a problem if it is none.
 std::optional<std::pair<std::int64_t, std::int64_t>> matrix(const std::string& text) {
-  std::pair<std::int64_t, std::int64_t> out;
   const std::size_t by = text.find('x');
   if (by == std::string::npos) return std::nullopt;
   const auto rows = parse_quantity(std::string_view(text).substr(0, by), UnitKind::kCount);

@@ -427,7 +427,8 @@ class RlSearch {
                  "trainer state out and in", "over the link to the host, once each way")});
     }
     plan.parts.insert(plan.parts.end(), half->parts.begin(), half->parts.end());
-    finish(std::move(plan), *half, *made, named(sum_of_parts(plan.parts), "step", "its parts, one after another"));
+    const SecondsOf<Traced> step = named(sum_of_parts(plan.parts), "step", "its parts, one after another");
+    finish(std::move(plan), *half, *made, step);
   }
 
   static SecondsOf<Traced> generation_time(const Generation& g, std::int64_t depth) {
@@ -515,7 +516,8 @@ class RlSearch {
                             named(max(half.time, generation) - generation, "waiting for the trainer",
                                   "what the training side takes beyond generation")});
     }
-    return finished(std::move(plan), half, *made, named(sum_of_parts(plan.parts), "step", "its parts"));
+    const SecondsOf<Traced> step = named(sum_of_parts(plan.parts), "step", "its parts");
+    return finished(std::move(plan), half, *made, step);
   }
 
   void finish(RlPlan plan, const TrainingHalf& half, const Generation& made, const SecondsOf<Traced>& step) {
