@@ -39,7 +39,6 @@ class AnswerChecks {
   /// UserError for a condition that speaks of none of the columns.
   AnswerChecks(std::vector<AnswerCheck> checks, std::vector<std::string> columns);
 
-  const std::vector<AnswerCheck>& all() const { return checks_; }
   /// Which of them fail.
   std::vector<std::size_t> failing(const Json& row);
 

@@ -58,7 +58,6 @@ class ShardWriter {
   /// Cases before this one have landed.
   std::uint64_t first_case() const { return first_case_; }
   const StatusCounts& statuses() const { return end_.statuses; }
-  std::uint64_t rows() const { return end_.rows; }
 
   /// All lines of some cases that follow.
   void append(const Rows& rows);

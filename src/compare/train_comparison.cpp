@@ -325,7 +325,6 @@ class OneSystem {
   const std::optional<UserError>& error() const { return error_; }
   const ResolvedQuestion& job() const { return *job_; }
   const TrainQuestion& question() const { return train_; }
-  const std::vector<Price>& offers() const { return offers_; }
   std::string size() const {
     if (!asked_.chips) return "";
     return asked_.slices > 1 ? fmt::format("{}x{}", asked_.slices, *asked_.chips / asked_.slices)

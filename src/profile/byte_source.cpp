@@ -61,8 +61,8 @@ class ByteLayer {
 struct ByteLayers {
   std::vector<std::unique_ptr<ByteLayer>> all;
   ByteLayer& top() { return *all.back(); }
-  /// Whether it was packed.
-  bool unpack(const std::string& path);
+  /// One more where the bytes are packed.
+  void unpack(const std::string& path);
 };
 
 namespace {
@@ -231,16 +231,13 @@ std::optional<MemberPath> member_path(const std::string& path) {
 
 }  // namespace
 
-bool ByteLayers::unpack(const std::string& path) {
-  if (!GzipLayer::is(top())) return false;
-  all.push_back(std::make_unique<GzipLayer>(top(), path));
-  return true;
+void ByteLayers::unpack(const std::string& path) {
+  if (GzipLayer::is(top())) all.push_back(std::make_unique<GzipLayer>(top(), path));
 }
 
 struct ByteSource::Open {
   std::string path;
   ByteLayers layers;
-  bool gzip = false;
 
   void find(const MemberPath& wanted) {
     if (!is_archive(layers.top())) unreadable(wanted.archive, "is no tar archive", "leave out # and what follows");
@@ -265,16 +262,15 @@ ByteSource::ByteSource(std::string path) : open_(std::make_unique<Open>()) {
   const auto member = member_path(open_->path);
   const std::string file = member ? member->archive : open_->path;
   open_->layers.all.push_back(std::make_unique<FileLayer>(file));
-  open_->gzip = open_->layers.unpack(file);
+  open_->layers.unpack(file);
   if (!member) return;
   open_->find(*member);
-  open_->gzip |= open_->layers.unpack(open_->path);
+  open_->layers.unpack(open_->path);
 }
 
 ByteSource::~ByteSource() = default;
 
 const std::string& ByteSource::path() const { return open_->path; }
-bool ByteSource::is_gzip() const { return open_->gzip; }
 
 std::size_t ByteSource::read(char* out, std::size_t size) { return open_->layers.top().read(out, size); }
 

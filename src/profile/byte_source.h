@@ -21,7 +21,6 @@ class ByteSource {
   ByteSource& operator=(const ByteSource&) = delete;
 
   const std::string& path() const;
-  bool is_gzip() const;
   /// Up to `size` bytes to `out`; 0 at the end. UserError where a gzip stream is damaged or ends early.
   std::size_t read(char* out, std::size_t size);
 
