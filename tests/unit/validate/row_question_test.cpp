@@ -235,6 +235,20 @@ TEST(RowQuestion, MemoryIsTheStacks) {
   EXPECT_TRUE(question(row).resolved.workload.dropout);
 }
 
+/// torch.compile takes the loss with it unless the row says that it did not, and keeps what it makes of the layers.
+TEST(RowQuestion, CompiledLayersKeepLess) {
+  Measurement row = test::measurement("  compile: true\n");
+  row.stack = "torchtitan";
+  const auto memory = [&] { return question(row).resolved.workload.memory; };
+  EXPECT_EQ(memory().logit_bytes, kFusedLogitBytes);
+  EXPECT_EQ(memory().selective, memory().compiled_selective);
+  row.fused_loss = false;
+  EXPECT_GT(memory().logit_bytes, kFusedLogitBytes);
+  EXPECT_EQ(memory().selective, memory().compiled_selective);
+  row.compiled = false;
+  EXPECT_NE(memory().selective, memory().compiled_selective);
+}
+
 TEST(RowQuestion, SchedulesGoByTheirNames) {
   Measurement row = test::measurement("  parallel: {dp: 4, tp: 1, pp: 2, zero_stage: 1}\n");
   EXPECT_EQ(question(row).fix.schedule, Schedule::k1F1B) << "the default where nothing is said";
