@@ -391,6 +391,8 @@ void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& 
   if (row.dropout) w.dropout = *row.dropout;
   const bool compiled = row.compiled.value_or(false);
   if (row.fused_loss.value_or(compiled)) rules.logit_bytes = std::min(rules.logit_bytes, kFusedLogitBytes);
+  if (compiled)
+    rules.norm_input_bytes = rules.norm_result_bytes = rules.gate_copies = 0;  // there are no kernels between
   if (compiled && !rules.compiled_selective.empty()) rules.selective = rules.compiled_selective;
   if (!row.master_weights) train_in_16_bits(w);
   const RowRemat remat = remat_of(row, out.resolved.model, 1);
