@@ -251,26 +251,26 @@ class LayerCoster : public OpWork<R> {
 
   void saved(const Op<R>& op, LayerCost<R>& out) const {
     if (op.keep == Keep::kNever) return;
-    const BytesOf<R> bytes = kept_bytes(op);
     const bool scored = writes_scores(workload_.attention, op);
+    const BytesOf<R> bytes = kept_bytes(op, kept_bytes_each(op, workload_, act_));
+    const double widened = widened_bytes(op, workload_.memory, act_);
     for (const Remat remat : kRemats) {
-      if (stays(remat, op, workload_)) out.saved[static_cast<std::size_t>(remat)] += bytes;
-      if (scored && scores_stay(remat)) out.saved[static_cast<std::size_t>(remat)] += scores_kept(op);
+      BytesOf<R>& kept = out.saved[static_cast<std::size_t>(remat)];
+      const bool here = stays(remat, op, workload_);
+      if (here) kept += bytes;
+      if (here && widened > 0 && !runs_again(remat, op, workload_)) kept += kept_bytes(op, widened);
+      if (scored && scores_stay(remat)) kept += scores_kept(op);
     }
   }
 
-  /// Bytes the operation keeps of a microbatch, by the stack's rules.
-  BytesOf<R> kept_bytes(const Op<R>& op) const {
+  /// Bytes the operation keeps of a microbatch, `each` of an element, by the stack's rules.
+  BytesOf<R> kept_bytes(const Op<R>& op, double each) const {
     const StackMemory& rules = workload_.memory;
     if (op.tp == TpRule::kExpertRow && !rules.keeps_expert_outputs) return BytesOf<R>(R(0.0));
     const bool gathered = rules.keeps_gathered && op.input == KeptInput::kGathered;
     const R part = gathered ? R(1.0) : share(op.saved_tp, op.groups);
-    const double read = bytes_per_element(workload_.precision.compute);
-    const bool quantized = rules.quantized_inputs && read < act_;
-    const double each = quantized && op.input != KeptInput::kNo ? read : act_;
-    const double copies = op.input == KeptInput::kGated ? 1 + rules.gate_copies : 1;
-    const double mask = workload_.dropout && op.masked ? 1 : 0;
-    return BytesOf<R>(op.saved * tokens_ * part * R(each * copies + mask));
+    const R elements = rules.repeats_keys ? op.saved * op.repeats : op.saved;
+    return BytesOf<R>(elements * tokens_ * part * R(each));
   }
 
   /// Outputs of softmax and dropout, and its mask: 5 a s / h of arXiv:2205.05198 equation 1, in 16 bits.
@@ -472,7 +472,8 @@ class LayerCoster : public OpWork<R> {
   void workspace(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     R widest(0.0);
     for (const Op<R>& op : ops) {
-      if (op.keep != Keep::kNever) widest = max(widest, op.saved * share(op.saved_tp, op.groups));
+      const bool here = op.keep != Keep::kNever && software_keeps(op, workload_.memory);
+      if (here && !op.unread) widest = max(widest, op.saved * share(op.saved_tp, op.groups));
       if (writes_scores(workload_.attention, op)) widest = max(widest, this->scores(op) / tokens_);
     }
     const R gathered = inner_.sp ? width_ * R(2.0) : R(0.0);

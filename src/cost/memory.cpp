@@ -111,7 +111,7 @@ class MemoryCounter {
     MemoryUse<R> use;
     use.weights = named(held(master ? kMasterBytes : p.weight_bytes, 3) + frozen(stage) + cached(stage), "weights",
                         "parameters per chip x bytes, divided by ZeRO-3 shards");
-    use.gradients = named(held(gradient_bytes(*in_.workload), 2), "gradients",
+    use.gradients = named(held(gradient_bytes(*in_.workload), 2) + buckets(held), "gradients",
                           "parameters per chip x bytes, divided from ZeRO-2 on");
     const R twins(layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts));
     // Temporaries of an update lie where the state does, and are there with all of it.
@@ -119,6 +119,14 @@ class MemoryCounter {
     use.optimizer = named(held(state_bytes, 1) / twins, "optimizer state",
                           "parameters per chip x bytes, divided from ZeRO-1 on (arXiv:1910.02054)");
     return use;
+  }
+
+  /// Beside gradients what data ranks sum them in.
+  template <class Held>
+  BytesOf<R> buckets(const Held& held) const {
+    if (rules_.gradient_buckets.empty() || layout_.zero > 0 || ch_.data.size == 1) return BytesOf<R>(R(0.0));
+    const auto by = rules_.gradient_buckets.find(in_.workload->precision.name);
+    return by == rules_.gradient_buckets.end() ? BytesOf<R>(R(0.0)) : held(by->second, 2);
   }
 
   /// Weights that do not train have nothing but themselves to keep.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cost/kept_tensors.h"
 #include "cost/layout.h"
 #include "cost/workload.h"
 #include "model/ops.h"
@@ -62,6 +63,7 @@ bool selective_stays(const Op<R>& op, const Workload& workload) {
 /// Whether what the operation keeps stays until the backward pass.
 template <class R>
 bool stays(Remat remat, const Op<R>& op, const Workload& workload = {}) {
+  if (!software_keeps(op, workload.memory)) return false;
   if (op.keep == Keep::kNever || op.keep == Keep::kAlways) return op.keep == Keep::kAlways;
   switch (remat) {
     case Remat::kNone: return true;

@@ -16,6 +16,7 @@ struct Target {
 };
 
 constexpr std::uint8_t kKeyValue = kLoraK | kLoraV;
+constexpr std::uint8_t kLoraProjection = kLoraQ | kKeyValue;
 constexpr std::array kTargets{
     Target{"query projection", kLoraQ, "query adapter A", "query adapter B"},
     Target{"query down-projection", kLoraQ, "query down-adapter A", "query down-adapter B"},
@@ -67,18 +68,21 @@ bool reads(const Op<R>& op, const Op<R>& kept) {
   return kept.part == Part::kRouter ? grouped && !divides_rows(op.tp) : divides_rows(op.tp);
 }
 
-/// A frozen matmul's backward needs its weights alone, so its input is kept only for an adapter's gradient.
+/// A frozen matmul's backward needs its weights alone, so its input is read for adapters' gradients only: of so many
+/// projections, queries, keys and values being one.
 template <class R>
-bool input_is_needed(const std::vector<Op<R>>& ops, std::size_t at, const FineTune& tune) {
+double adapted_readers(const std::vector<Op<R>>& ops, std::size_t at, const FineTune& tune) {
   const Op<R>& kept = ops[at];
   const bool one_reader = kept.input != KeptInput::kGathered && kept.part != Part::kRouter;
+  double others = 0;
+  double attention = 0;
   for (std::size_t i = at + 1; i < ops.size(); ++i) {
-    if (ops[i].input == kept.input && value_of(ops[i].saved) == value_of(kept.saved)) return false;  // the next such
+    if (ops[i].input == kept.input && value_of(ops[i].saved) == value_of(kept.saved)) break;  // the next such
     if (!reads(ops[i], kept)) continue;
-    if (target_of(ops[i], tune) != nullptr) return true;
-    if (one_reader) return false;
+    if (target_of(ops[i], tune) != nullptr) (ops[i].part == Part::kAttention ? attention : others) += 1;
+    if (one_reader) break;
   }
-  return false;
+  return others + std::min(attention, 1.0);
 }
 
 /// What the ends keep for weight gradients: the head its input beside the final norm's, a factorised embedding its
@@ -142,6 +146,8 @@ void add_adapter(std::vector<Op<R>>& out, const Op<R>& op, const Target& target,
   }
   out.push_back(std::move(a));
   // Beside the matmul: what it gives is added to the target's result, and in the backward their input gradients are.
+  const bool of_projection = (target.any_of & (kLoraQ | kKeyValue)) != 0 && op.part == Part::kAttention;
+  const bool padded = of_projection && (tune.targets & kLoraProjection) != kLoraProjection;
   out.push_back({.name = target.b,
                  .kind = op.kind,
                  .part = op.part,
@@ -153,7 +159,11 @@ void add_adapter(std::vector<Op<R>>& out, const Op<R>& op, const Target& target,
                  .groups = op.groups,
                  .reads = op.rows * width.n * R(2.0),
                  .writes = op.rows * width.n,
-                 .flops = op.rows * width.n * R(2.0)});
+                 .flops = op.rows * width.n * R(2.0),
+                 .saved = padded ? op.rows * width.n : R(0.0),
+                 .keep = padded ? Keep::kSelective : Keep::kNever,
+                 .saved_tp = rule_of_b(op.tp),
+                 .kept_by = KeptBy::kPadding});
 }
 
 }  // namespace
@@ -170,7 +180,10 @@ template <class R>
 std::vector<Op<R>> adapted(std::vector<Op<R>> ops, const FineTune& tune) {
   for (std::size_t i = 0; i < ops.size(); ++i) {
     ops[i].frozen = true;
-    if (ops[i].input != KeptInput::kNo && !input_is_needed(ops, i, tune)) ops[i].keep = Keep::kNever;
+    if (ops[i].input != KeptInput::kNo) {
+      ops[i].adapters = adapted_readers(ops, i, tune);
+      ops[i].unread = ops[i].adapters == 0;
+    }
     forget_at_ends(ops[i]);
   }
   std::vector<Op<R>> out;

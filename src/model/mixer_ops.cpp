@@ -192,6 +192,7 @@ class AttentionBuilder {
       list_.matmul(one ? "key projection" : "key/value projection", Part::kAttention, TpRule::kKvColumn, input,
                    kv_width, a_.qkv_bias, TpRule::kKvColumn);
       list_.last().groups = heads_.kv_heads;
+      list_.last().repeats = heads_.heads / heads_.kv_heads;
       if (!a_.key_bias) list_.last().extra_parameters = heads_.kv_heads * heads_.v_head_dim;
       if (borrows()) list_.last().rows = list_.last().saved = R(0.0);
       if (!one) list_.last().values = heads_.kv_heads * heads_.v_head_dim;
@@ -204,7 +205,12 @@ class AttentionBuilder {
                .extra_parameters = qk_norm_parameters(rotated),
                .reads = rotated,
                .writes = rotated,
-               .flops = rotated * R(3.0)});
+               .flops = rotated * R(3.0),
+               .saved = rotated,
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kColumn,
+               .kept_by = KeptBy::kViews,
+               .repeats = heads_.heads / heads_.kv_heads});
   }
 
   R qk_norm_parameters(const R& rotated) const {

@@ -42,7 +42,8 @@ class OpList {
          .writes = width,
          .flops = width * R(4.0),
          .saved = width,
-         .keep = keep_input});
+         .keep = keep_input,
+         .rms_input = model_.norm == NormKind::kRms});
     add({.name = "norm output",
          .kind = OpKind::kVector,
          .part = Part::kNorm,

@@ -73,6 +73,13 @@ enum class KeptInput {
   kOther,
 };
 
+/// Whose software keeps what an operation says it keeps (StackMemory).
+enum class KeptBy {
+  kAll,
+  kViews,    ///< where queries, keys and values are views of one projection, which stays beside what is rotated
+  kPadding,  ///< where adapters of a part of that projection are written into zeros
+};
+
 /// In which passes tensor ranks sum what an operation gives them.
 enum class SummedIn { kBoth, kForward, kBackward };
 
@@ -110,6 +117,11 @@ struct Op {
   TpRule saved_tp = TpRule::kSequence;  ///< how the saved tensor is divided
   KeptInput input = KeptInput::kNo;
   bool masked = false;  ///< dropout follows the part that reads what is kept: a mask of a byte an element
+  KeptBy kept_by = KeptBy::kAll;
+  R repeats{1.0};          ///< keys and values: query heads to each, whose copies some software makes and keeps
+  bool rms_input = false;  ///< what is kept is what an RMS norm reads, which some software widens
+  bool unread = false;     ///< no weight gradient reads the matmul's input that is kept
+  double adapters = 0;     ///< projections whose adapters read it; queries, keys and values are one
 
   R weight_parameters() const { return k * n * matrices; }
   /// Weights of its own.

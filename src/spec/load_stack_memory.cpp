@@ -32,10 +32,11 @@ const std::vector<std::string>& operations() {
   return kAll;
 }
 
-void check_operations(const ConfigNode& where, const std::vector<std::string>& names, Problems& problems) {
+void check_operations(const ConfigNode& where, const char* key, const std::vector<std::string>& names,
+                      Problems& problems) {
   for (const std::string& name : names) {
     if (std::find(operations().begin(), operations().end(), name) != operations().end()) continue;
-    problems.add(where.span, fmt::format("unknown operation {} in memory.selective", in_quotes(name)),
+    problems.add(where.span, fmt::format("unknown operation {} in memory.{}", in_quotes(name), key),
                  did_you_mean(nearest(name, operations())));
   }
 }
@@ -52,6 +53,14 @@ Coefficient coefficient(const ConfigNode& node, const std::string& what, UnitKin
 }
 
 }  // namespace
+
+void settle_memory(StackMemory& rules, std::string_view month) {
+  const auto before = [&](std::string_view date) {
+    return !month.empty() && !date.empty() && month < date.substr(0, month.size());
+  };
+  if (before(rules.norms_widened_since)) rules.norm_input_bytes = rules.norm_result_bytes = 0;
+  rules.packed_inputs = before(rules.packed_inputs_until);
+}
 
 StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, Problems& problems) {
   Fields fields(node, "memory", problems);
@@ -71,6 +80,7 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
     by.finish();
   };
   by_precision("gradient_bytes", out.gradient_bytes);
+  by_precision("gradient_buckets", out.gradient_buckets);
   by_precision("cached_weights", out.cached_weights);
   const auto number = [&](const char* key, double& value) {
     value = fields.optional_quantity(key, UnitKind::kNumber, kBytesEach).value_or(value);
@@ -79,6 +89,8 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
   number("shard_update_bytes", out.shard_update_bytes);
   number("logit_bytes", out.logit_bytes);
   number("gate_copies", out.gate_copies);
+  number("norm_input_bytes", out.norm_input_bytes);
+  number("norm_result_bytes", out.norm_result_bytes);
   number("layer_share", out.layer_share);
   number("gathered_layers", out.gathered_layers);
   number("reduced_layers", out.reduced_layers);
@@ -87,9 +99,19 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
   out.keeps_gathered = fields.flag("keeps_gathered", out.keeps_gathered);
   out.quantized_inputs = fields.flag("quantized_inputs", out.quantized_inputs);
   out.drops_out = fields.flag("drops_out", out.drops_out);
+  out.fused_projection = fields.flag("fused_projection", out.fused_projection);
+  out.repeats_keys = fields.flag("repeats_keys", out.repeats_keys);
+  out.adapter_dropout = fields.flag("adapter_dropout", out.adapter_dropout);
+  out.pads_adapters = fields.flag("pads_adapters", out.pads_adapters);
+  out.norms_widened_since = fields.optional_text("norms_widened_since").value_or("");
+  out.packed_inputs_until = fields.optional_text("packed_inputs_until").value_or("");
   out.regathers_in_pipeline = fields.flag("regathers_in_pipeline", out.regathers_in_pipeline);
-  out.selective = fields.text_list("selective");
-  if (const ConfigNode* where = fields.node("selective")) check_operations(*where, out.selective, problems);
+  const auto operations = [&](const char* key, std::vector<std::string>& into) {
+    into = fields.text_list(key);
+    if (const ConfigNode* where = fields.node(key)) check_operations(*where, key, into, problems);
+  };
+  operations("selective", out.selective);
+  operations("compiled_selective", out.compiled_selective);
   if (const ConfigNode* part = fields.node("fragmentation")) {
     out.fragmentation = coefficient(*part, "memory.fragmentation", UnitKind::kFraction, {0, 1}, out.source, problems);
   }

@@ -24,6 +24,7 @@ StackAsked stack_asked(const std::string& typed) {
 void run_under_stack(const Catalog& catalog, const std::string& stack, std::string_view month, ResolvedQuestion& out) {
   Workload& w = out.workload;
   w.memory = stack_memory(catalog, stack);
+  settle_memory(w.memory, month);
   w.runtime = stack_runtime(catalog, stack);
   settle_runtime(w.runtime, out.hw.architecture, month);
   w.dropout = w.memory.drops_out && !out.model.mlp.gated;

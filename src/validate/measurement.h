@@ -94,10 +94,11 @@ struct Measurement : MeasuredFacts {
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
   std::optional<double> expert_capacity;  ///< most a expert takes, in its mean load
   std::optional<bool> dropout;            ///< after attention and MLP; absent: as the stack does
-  bool fused_loss = false;                ///< logits and their gradient are all that the loss holds, in 16 bits
-  std::optional<bool> compiled;           ///< by torch.compile, which fuses elementwise kernels, the loss among them
-  bool master_weights = true;             ///< false: weights train in 16 bits, without an fp32 copy
-  std::uint8_t offload = 0;               ///< kOffload bits: what the source says lies with the host
+  std::optional<bool> fused_loss;  ///< logits and their gradient are all that the loss holds, in 16 bits; absent:
+                                   ///< where it was compiled
+  std::optional<bool> compiled;    ///< by torch.compile, which fuses elementwise kernels, the loss among them
+  bool master_weights = true;      ///< false: weights train in 16 bits, without an fp32 copy
+  std::uint8_t offload = 0;        ///< kOffload bits: what the source says lies with the host
 
   std::optional<double> step_s, tokens_per_s_per_chip, flops_per_s_per_chip, mfu, peak_flops_per_s;
   std::string flops_count;  ///< as written; empty if the source does not say

@@ -389,7 +389,11 @@ void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& 
   StackMemory& rules = w.memory;
   choose_overlap(row, w);
   if (row.dropout) w.dropout = *row.dropout;
-  if (row.fused_loss || row.compiled.value_or(false)) rules.logit_bytes = std::min(rules.logit_bytes, kFusedLogitBytes);
+  const bool compiled = row.compiled.value_or(false);
+  if (row.fused_loss.value_or(compiled)) rules.logit_bytes = std::min(rules.logit_bytes, kFusedLogitBytes);
+  if (compiled)
+    rules.norm_input_bytes = rules.norm_result_bytes = rules.gate_copies = 0;  // there are no kernels between
+  if (compiled && !rules.compiled_selective.empty()) rules.selective = rules.compiled_selective;
   if (!row.master_weights) train_in_16_bits(w);
   const RowRemat remat = remat_of(row, out.resolved.model, 1);
   if (!remat.operations.empty()) rules.selective = remat.operations;

@@ -68,6 +68,7 @@ bool halve_gradients(RowQuestion& q) {
   constexpr double kHalf = 2;
   if (gradient_bytes(w) <= kHalf) return false;
   w.memory.gradient_bytes[w.precision.name] = kHalf;
+  w.memory.gradient_buckets.clear();
   return true;
 }
 

@@ -79,6 +79,64 @@ TEST(FineTuneMemory, PacksTheMatricesOfLayers) {
   EXPECT_DOUBLE_EQ(plan.memory.buffers.value(), largest) << "one matrix at a time is unpacked";
 }
 
+/// Bytes a token of one layer, d_model 1,024, d_ff 4,096, 16 heads of 64 that share no keys, adapters of rank 16 on
+/// queries and values: two norms' inputs, the attention's normed input, three projections of attention, its output with
+/// 16 fp32 sums, gate and up, 2 x 16 values between the halves of adapters.
+constexpr double kPlainKept = 2 * 2048 + 2048 + 3 * 2048 + (2048 + 64) + 2 * 8192 + 2 * 2 * 16;
+
+ModelSpec without_groups() {
+  ModelSpec model = test::dense_model(1);
+  model.attention.kv_heads = model.attention.heads;
+  return model;
+}
+
+double kept_by(const FineTune& tune, void (*rule)(StackMemory&)) {
+  Question question(without_groups(), tune);
+  rule(question.workload.memory);
+  return question.costs().kinds[0].saved[0].value() / static_cast<double>(question.workload.seq);
+}
+
+constexpr FineTune kQueriesAndValues{.rank = 16, .targets = kLoraQ | kLoraV};
+
+/// LitGPT's way: norms in fp32, rotated queries and keys beside the whole projection, dropout's mask of a byte, queries
+/// and values of adapters that are written into zeros, an activation function's output beside what it reads.
+TEST(FineTuneMemory, EachRuleOfAStackKeepsItsTensor) {
+  const auto more = [](void (*rule)(StackMemory&)) { return kept_by(kQueriesAndValues, rule) - kPlainKept; };
+  EXPECT_DOUBLE_EQ(more([](StackMemory&) {}), 0);
+  EXPECT_DOUBLE_EQ(more([](StackMemory& m) { m.norm_input_bytes = 4; }), 2 * 2 * 1024.0);
+  EXPECT_DOUBLE_EQ(more([](StackMemory& m) { m.norm_input_bytes = m.norm_result_bytes = 4; }), 2 * 2 * 1024.0)
+      << "no weight of a norm trains";
+  EXPECT_DOUBLE_EQ(more([](StackMemory& m) { m.fused_projection = true; }), 2 * 2 * 1024.0);
+  EXPECT_DOUBLE_EQ(more([](StackMemory& m) { m.adapter_dropout = true; }), 1024);
+  EXPECT_DOUBLE_EQ(more([](StackMemory& m) { m.pads_adapters = true; }), 2 * 2 * 1024.0);
+  EXPECT_DOUBLE_EQ(more([](StackMemory& m) { m.gate_copies = 1; }), 2 * 4096.0) << "though nothing reads the product";
+  EXPECT_DOUBLE_EQ(more([](StackMemory& m) { m.packed_inputs = true; }), 0) << "weights are not in 4 bits";
+}
+
+/// Two normed inputs, one of which an adapter reads anyway, and the product before the projection back; behind dropout
+/// the adapter reads a copy of its own.
+TEST(FineTuneMemory, MatmulsOfPackedWeightsKeptTheirInputs) {
+  FineTune packed = kQueriesAndValues;
+  packed.base = BaseFormat::kNf4;
+  const auto kept = [&](void (*rule)(StackMemory&)) { return kept_by(packed, rule); };
+  EXPECT_DOUBLE_EQ(kept([](StackMemory&) {}), kPlainKept);
+  EXPECT_DOUBLE_EQ(kept([](StackMemory& m) { m.packed_inputs = true; }), kPlainKept + 2 * 1024 + 2 * 4096);
+  EXPECT_DOUBLE_EQ(kept([](StackMemory& m) { m.packed_inputs = m.adapter_dropout = true; }),
+                   kPlainKept + 1024 + 2 * 2 * 1024 + 2 * 4096);
+}
+
+/// Adapters of all three parts of the projection need no zeros; those of gate and up have a dropout each.
+TEST(FineTuneMemory, CountsTheModulesThatDropOut) {
+  const auto more = [](const FineTune& tune, void (*rule)(StackMemory&)) {
+    return kept_by(tune, rule) - kept_by(tune, [](StackMemory&) {});
+  };
+  constexpr FineTune kAttention{.rank = 16, .targets = kLoraQ | kLoraK | kLoraV};
+  constexpr FineTune kMlp{.rank = 16, .targets = kLoraGate | kLoraUp};
+  EXPECT_DOUBLE_EQ(more(kAttention, [](StackMemory& m) { m.pads_adapters = true; }), 0);
+  EXPECT_DOUBLE_EQ(more(kAttention, [](StackMemory& m) { m.adapter_dropout = true; }), 1024);
+  EXPECT_DOUBLE_EQ(more(kMlp, [](StackMemory& m) { m.adapter_dropout = true; }), (2 * 3 - 2) * 1024);
+}
+
 /// Megatron Bridge's division: B of a column-divided target, A of a row-divided one; the other half is on every rank.
 TEST(FineTuneSharding, HalfOfAnAdapterIsDividedByTensorRanks) {
   const ModelSpec model = test::dense_model(1);

@@ -105,6 +105,43 @@ TEST(TensorsKept, InputsThatStayGatheredAreWhole) {
   EXPECT_DOUBLE_EQ(kept(kind, kSequence, workload) - sharded, 2 * kSeq * 1024 * 2 * 3 / 4) << "two of them, of 4 ranks";
 }
 
+/// Bytes a token of a dense layer of 1,024 that the rule adds.
+double more_kept(const ModelSpec& model, void (*rule)(StackMemory&), Remat remat = Remat::kNone) {
+  Workload workload = test::workload();
+  const auto bytes = [&] {
+    return costs_of(model, {}, workload).kinds[0].saved[static_cast<std::size_t>(remat)].value() / kSeq;
+  };
+  const double plain = bytes();
+  rule(workload.memory);
+  return bytes() - plain;
+}
+
+/// x.float() takes the place of the stream's 2 bytes in both norms, and the normalized 4 are for the weight's gradient;
+/// what runs again keeps the stream alone.
+TEST(TensorsKept, NormsThatComputeInFp32KeepItSo) {
+  const auto rule = [](StackMemory& m) { m.norm_input_bytes = m.norm_result_bytes = 4; };
+  ModelSpec model = test::dense_model(1);
+  EXPECT_DOUBLE_EQ(more_kept(model, rule), 2 * (2 + 4) * 1024.0);
+  EXPECT_DOUBLE_EQ(more_kept(model, rule, Remat::kSelective), 0);
+  EXPECT_DOUBLE_EQ(more_kept(model, rule, Remat::kFull), 0);
+  model.norm = NormKind::kLayer;
+  EXPECT_DOUBLE_EQ(more_kept(model, rule), 0) << "which has a kernel of its own";
+}
+
+/// 16 query heads of 64 on 4 of keys and values: copied for each, 2 x 1,024 elements stay in the place of 2 x 256, and
+/// no view of the projection; heads that share nothing are not copied, and 2 x 1,024 rotated elements lie beside it.
+TEST(TensorsKept, ViewsAndCopiesOfTheProjection) {
+  const ModelSpec grouped = test::dense_model(1);
+  const auto both = [](StackMemory& m) { m.fused_projection = m.repeats_keys = true; };
+  const auto views = [](StackMemory& m) { m.fused_projection = true; };
+  EXPECT_DOUBLE_EQ(more_kept(grouped, both), 2 * 2 * (1024.0 - 256));
+  EXPECT_DOUBLE_EQ(more_kept(grouped, views), 0);
+  ModelSpec apart = grouped;
+  apart.attention.kv_heads = apart.attention.heads;
+  EXPECT_DOUBLE_EQ(more_kept(apart, both), 2 * 2 * 1024.0);
+  EXPECT_DOUBLE_EQ(more_kept(apart, views, Remat::kFull), 0);
+}
+
 /// Two gathers of gradients and two scatters are left of six. Selective remat drops both inputs and gathers them again,
 /// as does the part that attention or mlp leaves alone; a part that runs again has its own two exchanges.
 TEST(TensorCommunication, InputsThatStayGatheredAreNotGatheredAgain) {

@@ -309,6 +309,25 @@ TEST_F(Step, AStacksMemoryIsItsOwn) {
   EXPECT_EQ(bare.buffers.value(), 0);
 }
 
+/// DDP's buckets of 2 bytes beside accumulators of 4, where several data ranks sum whole gradients.
+TEST_F(Step, BucketsLieBesideWholeGradients) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = {.dp = 8, .tp = 1, .cp = 1, .pp = 1, .zero = 0, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  StackMemory& rules = request.workload.memory;
+  rules.gradient_buckets["bf16"] = 2;
+  const auto each = [&] {
+    const MemoryUse<double> memory = first(request).memory;
+    return memory.gradients.value() / (memory.weights.value() / 2);
+  };
+  EXPECT_DOUBLE_EQ(each(), 4 + 2);
+  request.fix.zero = 1;
+  EXPECT_DOUBLE_EQ(each(), 4);
+  request.fix.zero = 0;
+  request.fix.dp = 1;
+  request.fix.tp = 8;
+  EXPECT_DOUBLE_EQ(each(), 4) << "one data rank sums nothing";
+}
+
 /// Eight layers of 1,024 x (1,024 + 512 + 1,024) + 3 x 1,024 x 4,096 weights and two norms are there in two more bytes,
 /// by rows and by columns; head and embedding compute in 16 bits.
 TEST_F(Step, CopiesThatEightBitMatmulsReadAreKept) {

@@ -82,7 +82,7 @@ std::set<std::string> kept_inputs(const FineTune& tune, const ModelSpec& model) 
   std::set<std::string> out;
   const ModelDims<double> dims = read_dims(Reader<double>{}, model);
   for (const Op<double>& op : adapted(layer_ops(model, model.kinds.back(), dims), tune)) {
-    if (op.input != KeptInput::kNo && op.keep != Keep::kNever) out.insert(std::string(op.name));
+    if (op.input != KeptInput::kNo && !op.unread) out.insert(std::string(op.name));
   }
   return out;
 }
@@ -107,7 +107,7 @@ TEST(KeptInputs, OfOneNormAreNotThoseOfAnother) {
   const auto kept = [&](std::uint8_t targets) {
     int out = 0;
     for (const Op<double>& op : adapted(layer_ops(model, model.kinds[0], dims), {.targets = targets})) {
-      out += op.name == "norm output" && op.keep != Keep::kNever ? 1 : 0;
+      out += op.name == "norm output" && !op.unread ? 1 : 0;
     }
     return out;
   };

@@ -51,6 +51,20 @@ TEST(StackSupports, DualPipeIsOfNoPublicStack) {
   EXPECT_EQ(v3.refusal("hai-llm", dual), "unknown");
 }
 
+/// FSDP, or one device: its layers are whole on every rank.
+TEST(StackSupports, LitGptShardsAndNothingElse) {
+  const Launcher llama("llama3-8b");
+  const auto refused = [&](const Layout& layout) { return llama.refusal("litgpt", layout); };
+  EXPECT_EQ(refused({.fsdp = 8, .zero = 3}), "");
+  EXPECT_EQ(refused({.dp = 4, .fsdp = 8, .zero = 3, .remat = Remat::kFull}), "");
+  EXPECT_EQ(refused({.dp = 1, .zero = 0}), "");
+  EXPECT_EQ(refused({.dp = 8, .zero = 0}), "replicas-alone");
+  EXPECT_EQ(refused({.dp = 8, .zero = 1}), "zero=1");
+  EXPECT_EQ(refused({.fsdp = 4, .tp = 2, .zero = 3}), "no-tensor");
+  EXPECT_EQ(refused({.fsdp = 4, .pp = 2, .zero = 3, .schedule = Schedule::k1F1B}), "no-pipeline");
+  EXPECT_EQ(refused({.fsdp = 8, .zero = 3, .remat = Remat::kSelective}), "remat=selective");
+}
+
 TEST(StackSupports, ExpertOverlapUnderMegatronsPipelineNeedsVirtualStages) {
   const Launcher v3("deepseek-v3");
   Layout layout{.dp = 64, .pp = 16, .ep = 64, .grad_accum = 240, .zero = 1, .schedule = Schedule::k1F1B};

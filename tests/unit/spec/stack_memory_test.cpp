@@ -21,8 +21,8 @@ std::string problems_of(const std::string& memory) {
 
 TEST(StackMemoryFile, EveryShippedStackSaysItsSource) {
   const Catalog catalog;
-  for (const char* name : {"composer", "deepspeed", "hai-llm", "maxtext", "megatron", "nanotron", "nemo", "oneflow",
-                           "primus", "torchtitan"}) {
+  for (const char* name : {"composer", "deepspeed", "hai-llm", "litgpt", "maxtext", "megatron", "nanotron", "nemo",
+                           "oneflow", "primus", "torchtitan"}) {
     const StackMemory memory = stack_memory(catalog, name);
     EXPECT_EQ(memory.stack, name);
     EXPECT_FALSE(memory.source.empty()) << name;
@@ -48,12 +48,52 @@ TEST(StackMemoryFile, ReadsItsFields) {
   EXPECT_DOUBLE_EQ(m.error, 0.1);
 }
 
+TEST(StackMemoryFile, ReadsWhatOnlySomeKeep) {
+  const StackSpec stack = load_stack(
+      read_yaml("schema: scalecalc-stack/1\nname: acme\ntitle: Acme\nmemory:\n  source: us\n"
+                "  gradient_buckets: {bf16: 2}\n  fused_projection: true\n  repeats_keys: true\n"
+                "  norm_input_bytes: 4\n  norm_result_bytes: 3\n  adapter_dropout: true\n  pads_adapters: true\n"
+                "  compiled_selective: [mlp norm]\n",
+                "acme.yaml"));
+  const StackMemory& m = stack.memory;
+  EXPECT_EQ(m.gradient_buckets.at("bf16"), 2);
+  EXPECT_TRUE(m.fused_projection && m.repeats_keys && m.adapter_dropout && m.pads_adapters);
+  EXPECT_EQ(m.norm_input_bytes, 4);
+  EXPECT_EQ(m.norm_result_bytes, 3);
+  EXPECT_EQ(m.compiled_selective, std::vector<std::string>{"mlp norm"});
+}
+
+/// What a library changed holds for runs of its month: today's software has every change behind it.
+TEST(StackMemoryFile, SettlesByTheMonthOfARun) {
+  const auto settled = [](std::string_view month) {
+    StackMemory rules;
+    rules.norm_input_bytes = rules.norm_result_bytes = 4;
+    rules.norms_widened_since = "2023-10";
+    rules.packed_inputs_until = "2024-07";
+    settle_memory(rules, month);
+    return rules;
+  };
+  EXPECT_EQ(settled("2023-09").norm_input_bytes, 0);
+  EXPECT_EQ(settled("2023-09").norm_result_bytes, 0);
+  EXPECT_EQ(settled("2023-10").norm_input_bytes, 4);
+  EXPECT_EQ(settled("").norm_result_bytes, 4);
+  EXPECT_TRUE(settled("2024-06").packed_inputs);
+  EXPECT_FALSE(settled("2024-07").packed_inputs);
+  EXPECT_FALSE(settled("").packed_inputs);
+  StackMemory always;
+  always.norm_input_bytes = 4;
+  settle_memory(always, "2019-01");
+  EXPECT_EQ(always.norm_input_bytes, 4) << "no date: always";
+  EXPECT_FALSE(always.packed_inputs) << "no date: never";
+}
+
 TEST(StackMemoryFile, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(problems_of("logit_byte: 4").find("logit_byte"), std::string::npos);
   EXPECT_NE(problems_of("gradient_bytes: {bf17: 4}").find("bf17"), std::string::npos);
   EXPECT_NE(problems_of("fragmentation: {value: 200%}"), "");
   EXPECT_NE(problems_of("logit_bytes: -1"), "");
   EXPECT_NE(problems_of("selective: [atention]").find("unknown operation"), std::string::npos);
+  EXPECT_NE(problems_of("compiled_selective: [atention]").find("memory.compiled_selective"), std::string::npos);
 }
 
 }  // namespace

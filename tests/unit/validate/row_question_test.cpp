@@ -235,6 +235,37 @@ TEST(RowQuestion, MemoryIsTheStacks) {
   EXPECT_TRUE(question(row).resolved.workload.dropout);
 }
 
+/// torch.compile takes the loss with it unless the row says that it did not, and keeps what it makes of the layers.
+TEST(RowQuestion, CompiledLayersKeepLess) {
+  Measurement row = test::measurement("  compile: true\n");
+  row.stack = "torchtitan";
+  const auto memory = [&] { return question(row).resolved.workload.memory; };
+  EXPECT_EQ(memory().logit_bytes, kFusedLogitBytes);
+  EXPECT_EQ(memory().selective, memory().compiled_selective);
+  row.fused_loss = false;
+  EXPECT_GT(memory().logit_bytes, kFusedLogitBytes);
+  EXPECT_EQ(memory().selective, memory().compiled_selective);
+  row.compiled = false;
+  EXPECT_NE(memory().selective, memory().compiled_selective);
+}
+
+/// What autograd keeps between kernels it does not keep where there is one; what a library changed holds by the month.
+TEST(RowQuestion, RulesOfEagerCodeAreNotOfCompiled) {
+  Measurement row = test::measurement("  date: '2024-01'\n");
+  row.stack = "litgpt";
+  const auto memory = [&] { return question(row).resolved.workload.memory; };
+  EXPECT_EQ(memory().norm_input_bytes, 4);
+  EXPECT_EQ(memory().gate_copies, 1);
+  EXPECT_TRUE(memory().packed_inputs);
+  row.compiled = true;
+  EXPECT_EQ(memory().norm_input_bytes + memory().norm_result_bytes + memory().gate_copies, 0);
+  row.compiled = false;
+  row.date = "2023-09";
+  EXPECT_EQ(memory().norm_input_bytes, 0) << "norms of that month did not widen";
+  row.date = "2024-08";
+  EXPECT_FALSE(memory().packed_inputs);
+}
+
 TEST(RowQuestion, SchedulesGoByTheirNames) {
   Measurement row = test::measurement("  parallel: {dp: 4, tp: 1, pp: 2, zero_stage: 1}\n");
   EXPECT_EQ(question(row).fix.schedule, Schedule::k1F1B) << "the default where nothing is said";
