@@ -484,14 +484,12 @@ HwList list_hardware(const HwListQuestion& question, const Catalog& catalog) {
   check_known("--vendor", question.vendor, all, &HardwareSpec::vendor);
   check_known("--family", question.family, all, &HardwareSpec::family);
   HwList out{.question = question};
-  out.chips.reserve(all.size());
-  for (HardwareSpec& hw : all) {
-    if (meets(hw, question)) {
-      out.chips.push_back(std::move(hw));
-    } else if (of_the_book(hw.name) == question.book) {
-      ++out.left_out;
-    }
-  }
+  std::erase_if(all, [&](const HardwareSpec& hw) {
+    const bool listed = meets(hw, question);
+    if (!listed && of_the_book(hw.name) == question.book) ++out.left_out;
+    return !listed;
+  });
+  out.chips = std::move(all);
   const auto before = [&](const HardwareSpec& a, const HardwareSpec& b) {
     return rank(a, question) < rank(b, question);
   };

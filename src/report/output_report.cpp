@@ -159,6 +159,7 @@ class ReportOf {
         add_section(std::move(name), std::move(part), false);
       }
     }
+    if (first && is_whole(block)) return show_main(block, section_name(block, block), false, chosen);
     for (Block& part : grouped_blocks(block)) {
       if (first && part.title.empty()) {
         main_table(block, std::move(part), chosen);
@@ -169,10 +170,21 @@ class ReportOf {
     }
   }
 
+  /// One table with all that is in it, which needs no copy of a list of hundreds.
+  bool is_whole(const Block& block) const {
+    const bool brief = brief_ && (block.brief_rows > 0 || !block.brief_keys.empty());
+    return !brief && std::none_of(block.records.begin(), block.records.end(),
+                                  [](const Record& record) { return !record.group.empty(); });
+  }
+
   void main_table(const Block& block, Block whole, bool chosen) {
     const bool shortened = brief_ && whole.brief_rows > 0;
-    out_.plans_name = section_name(block, whole);
-    const Block part = brief_ ? brief_block(std::move(whole)) : std::move(whole);
+    std::string name = section_name(block, whole);
+    show_main(brief_ ? brief_block(std::move(whole)) : std::move(whole), std::move(name), shortened, chosen);
+  }
+
+  void show_main(const Block& part, std::string name, bool shortened, bool chosen) {
+    out_.plans_name = std::move(name);
     out_.plans = table_of(part, shortened, chosen);
     if (shortened) {
       if (std::string equal = chosen ? "" : fold_equal(out_.plans); !equal.empty()) {
