@@ -7,18 +7,21 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shared_text.h"
+
 namespace scalecalc {
 
 /// Problems told of one file: more help nobody.
 inline constexpr std::size_t kMostProblems = 20;
 
-/// A place in a file, or on the command line (file "<command line>"). Lines and columns count from 1; 0 = none.
+/// A place in a file, or on the command line (file "<command line>"). Lines and columns count from 1; 0 = none. A
+/// document has thousands, which share the texts.
 struct SourceSpan {
-  std::string file;
+  SharedText file;
   int line = 0;
   int column = 0;
-  int length = 1;         ///< characters to underline
-  std::string line_text;  ///< the whole source line, for the caret display
+  int length = 1;        ///< characters to underline
+  SharedText line_text;  ///< the whole source line, for the caret display
 };
 
 struct Diagnostic {

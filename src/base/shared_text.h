@@ -14,6 +14,7 @@ class SharedText {
   SharedText(std::string text)  // NOLINT(google-explicit-constructor): stands where a string stood
       : text_(text.empty() ? nullptr : std::make_shared<const std::string>(std::move(text))) {}
   SharedText(const char* text) : SharedText(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+  explicit SharedText(std::string_view text) : SharedText(std::string(text)) {}
 
   const std::string& str() const {
     static const std::string kEmpty;

@@ -204,6 +204,11 @@ std::string in_quotes(std::string_view text) {
 std::size_t display_width(std::string_view utf8) {
   std::size_t width = 0;
   while (!utf8.empty()) {
+    if (utf8.front() >= ' ' && utf8.front() <= '~') {  // most of what is shown
+      utf8.remove_prefix(1);
+      ++width;
+      continue;
+    }
     const char32_t c = next_code_point(utf8);
     if (within(c, kZeroWidth)) continue;
     width += within(c, kDoubleWidth) ? 2U : 1U;

@@ -66,7 +66,7 @@ class ExpectationReader {
       text(value);
     }
     const SourceSpan& at = entry_.key_span;
-    return {fmt::format("{}:{}: {}", at.file, at.line, said_), fails_, {entry_.key}, true};
+    return {fmt::format("{}:{}: {}", at.file.str(), at.line, said_), fails_, {entry_.key}, true};
   }
 
  private:

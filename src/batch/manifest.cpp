@@ -11,6 +11,8 @@
 #include "batch/cases.h"
 #include "batch/digest.h"
 #include "batch/files.h"
+#include "config/catalog.h"
+#include "config/embedded_digest.h"
 #include "report/json_text.h"
 
 namespace scalecalc {
@@ -78,15 +80,6 @@ Json manifest_json(const StudyManifest& manifest) {
 
 std::string hash_of(const StudyManifest& manifest) { return sha256(manifest_json(manifest).dump()); }
 
-std::string catalog_hash() {
-  Sha256 digest;
-  for (const EmbeddedFile& file : embedded_catalog()) {
-    digest.add(fmt::format("{} {}\n", file.path, file.text_size));
-    digest.add(text_of(file));
-  }
-  return digest.take();
-}
-
 /// Files a value may name: itself, or what a directory of a model holds.
 void add_files(const std::string& value, std::vector<std::string>& out) {
   std::error_code ignored;
@@ -135,7 +128,7 @@ void check_pins(const StudyManifest& manifest, const std::string& directory, std
            fmt::format("the study was planned by scalecalc {}, and this is {}", manifest.tool_version, tool_version),
            std::string(kAgain));
   }
-  if (manifest.catalog_sha256 != catalog_hash()) {
+  if (manifest.catalog_sha256 != embedded_catalog_sha256()) {
     refuse(directory, "the study was planned with other built-in models and hardware than this program has",
            std::string(kAgain));
   }
@@ -152,7 +145,7 @@ void check_pins(const StudyManifest& manifest, const std::string& directory, std
 
 StudyManifest make_manifest(Study study, std::string_view tool_version, std::uint64_t shards) {
   StudyManifest out{.study = std::move(study), .tool_version = std::string(tool_version)};
-  out.catalog_sha256 = catalog_hash();
+  out.catalog_sha256 = embedded_catalog_sha256();
   for (const std::string& path : named_files(out.study)) out.inputs.push_back({path, sha256(read_whole_file(path))});
   out.cases = grid_size(out.study).value_or(0);
   out.shards = shards;

@@ -42,7 +42,7 @@ std::string reason_of(const UserError& error) {
     const SourceSpan& at = problem.where;
     out += out.empty() ? "" : "; ";
     // A place on a command line that nobody typed says nothing; the question stands in the row.
-    if (at.line > 0) out += fmt::format("{}:{}:{}: ", at.file, at.line, at.column);
+    if (at.line > 0) out += fmt::format("{}:{}:{}: ", at.file.str(), at.line, at.column);
     out += problem.message;
     if (!problem.hint.empty()) out += fmt::format(" ({})", problem.hint);
   }

@@ -1,8 +1,13 @@
 // `scalecalc train`: flags to a question, the answer to the targets asked for.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "base/units.h"
 #include "cli/commands.h"
@@ -15,9 +20,11 @@
 #include "cli/session.h"
 #include "cli/train_options.h"
 #include "launch/sayable.h"
+#include "plan/run_bounds.h"
 #include "report/measured_output.h"
 #include "report/train_output.h"
 #include "report/train_page.h"
+#include "spec/kept.h"
 #include "train/measured.h"
 
 namespace scalecalc::cli {
@@ -146,6 +153,47 @@ std::vector<Plot> page_plots(const TrainAnswer& found, const ResolvedQuestion& r
   return out;
 }
 
+/// What the searches of a study share whose questions differ in the number of chips alone. Of the jobs asked about last
+/// and for some questions, as every number of chips adds to it.
+class BoundsOfJobs {
+ public:
+  std::shared_ptr<RunBounds> of(const std::string& job) {
+    constexpr std::size_t kMostJobs = 2;
+    constexpr std::size_t kMostQuestions = 64;
+    const std::lock_guard lock(mutex_);
+    std::erase_if(jobs_, [&](const Job& known) { return known.said == job && known.questions == kMostQuestions; });
+    const auto known = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& other) { return other.said == job; });
+    if (known != jobs_.end()) {
+      std::rotate(known, known + 1, jobs_.end());
+    } else {
+      if (jobs_.size() == kMostJobs) jobs_.erase(jobs_.begin());
+      jobs_.push_back({job, std::make_shared<RunBounds>()});
+    }
+    ++jobs_.back().questions;
+    return jobs_.back().bounds;
+  }
+
+ private:
+  struct Job {
+    std::string said;
+    std::shared_ptr<RunBounds> bounds;
+    std::size_t questions = 0;
+  };
+  std::mutex mutex_;
+  std::vector<Job> jobs_;  ///< the last asked about last
+};
+
+std::shared_ptr<RunBounds> shared_bounds(const Arguments& arguments, const Catalog& catalog) {
+  const auto jobs = scalecalc::kept<std::shared_ptr<BoundsOfJobs>>(catalog, "bounds of jobs",
+                                                                   [] { return std::make_shared<BoundsOfJobs>(); });
+  return (*jobs)->of(arguments.said_but("--chips"));
+}
+
+/// A study's row: nothing but plans is read.
+bool asks_for_rows(const OutputTargets& outputs) {
+  return outputs.standard_output() == OutputFormat::kRow || outputs.standard_output() == OutputFormat::kRows;
+}
+
 ExitCode run_train(const Arguments& typed, Environment& env) {
   if (const auto question = curve_question(typed)) return run_train_curve(*question, typed, env);
   const Session session = read_session(typed, env);
@@ -154,11 +202,15 @@ ExitCode run_train(const Arguments& typed, Environment& env) {
   Arguments arguments = typed;
   const std::optional<LaunchInput> launched = take_launch_file(arguments, catalog);
   if (exporting) plan_for_framework(*exporting, arguments);
-  const TrainQuestion question = train_question(arguments);
+  TrainQuestion question = train_question(arguments);
   const MeasuredQuestion measured = measured_question(arguments);
   OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
   ResolvedQuestion resolved = resolve(question, catalog);
+  if (env.remembered) {
+    resolved.bounds = shared_bounds(arguments, catalog);
+    question.asides = !asks_for_rows(outputs) || !session.checks.empty() || session.verbosity == Verbosity::kVerbose;
+  }
   refuse_meaningless(arguments, resolved);
   const bool page = outputs.has(OutputFormat::kHtml);
   const std::optional<ResolvedQuestion> kept = page ? std::optional(resolved) : std::nullopt;

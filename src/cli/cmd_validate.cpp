@@ -85,7 +85,7 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
     MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
     if (!read.kernels.empty()) {
       throw UserError(fmt::format("{} holds kernels or collectives by themselves, which are not steps",
-                                  read.kernels.front().where.file),
+                                  read.kernels.front().where.file.str()),
                       "scalecalc calibrate fits coefficients to them, beside your steps");
     }
     FlagReader reader(arguments);

@@ -1,28 +1,59 @@
 #include "cli/commands.h"
 
+#include <algorithm>
 #include <array>
 
 namespace scalecalc::cli {
+namespace {
+
+/// By name, so that one command is found without the flags of all.
+struct CommandRow {
+  std::string_view name;
+  const Command& (*command)();
+};
+
+constexpr std::array kCommandRows{CommandRow{"train", train_command},
+                                  CommandRow{"serve", serve_command},
+                                  CommandRow{"compare", compare_command},
+                                  CommandRow{"sensitivity", sensitivity_command},
+                                  CommandRow{"distill", distill_command},
+                                  CommandRow{"rl", rl_command},
+                                  CommandRow{"scaling-law", scaling_law_command},
+                                  CommandRow{"trace", trace_command},
+                                  CommandRow{"profile", profile_command},
+                                  CommandRow{"collective", collective_command},
+                                  CommandRow{"matmul", matmul_command},
+                                  CommandRow{"roofline", roofline_command},
+                                  CommandRow{"bounds", bounds_command},
+                                  CommandRow{"model", model_command},
+                                  CommandRow{"hw", hw_command},
+                                  CommandRow{"validate", validate_command},
+                                  CommandRow{"calibrate", calibrate_command},
+                                  CommandRow{"batch", batch_command},
+                                  CommandRow{"export", export_command},
+                                  CommandRow{"lint", lint_command},
+                                  CommandRow{"book", book_command}};
+
+}  // namespace
 
 std::span<const Command> commands() {
-  static const std::array kCommands{
-      train_command(),    serve_command(),       compare_command(), sensitivity_command(), distill_command(),
-      rl_command(),       scaling_law_command(), trace_command(),   profile_command(),     collective_command(),
-      matmul_command(),   roofline_command(),    bounds_command(),  model_command(),       hw_command(),
-      validate_command(), calibrate_command(),   batch_command(),   export_command(),      lint_command(),
-      book_command()};
+  static const std::vector<Command> kCommands = [] {
+    std::vector<Command> out;
+    for (const CommandRow& row : kCommandRows) out.push_back(row.command());
+    return out;
+  }();
   return kCommands;
 }
 
 const Command* find_command(std::string_view name) {
-  for (const Command& command : commands()) {
-    if (command.name == name) return &command;
-  }
-  return nullptr;
+  const auto row =
+      std::find_if(kCommandRows.begin(), kCommandRows.end(), [&](const CommandRow& r) { return r.name == name; });
+  return row == kCommandRows.end() ? nullptr : &row->command();
 }
 
 std::vector<Flag> flags_of(const Command& command) {
   std::vector<Flag> out;
+  out.reserve(command.flags.size() + common_flags().size());
   for (const Flag& flag : command.flags) {
     if (find_flag(command.flags, flag.name) == &flag) out.push_back(flag);
   }

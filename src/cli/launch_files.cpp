@@ -31,7 +31,7 @@ namespace {
 
 std::string place_text(const LaunchSetting& setting) {
   const SourceSpan& at = setting.where;
-  std::string out = fmt::format("{}:{}:{}: {}", at.file, at.line, at.column, setting.key);
+  std::string out = fmt::format("{}:{}:{}: {}", at.file.str(), at.line, at.column, setting.key);
   if (!setting.open.empty()) return out + fmt::format(" ({} is not in the file)", setting.open);
   return setting.values.empty() ? out : out + " " + setting.values.front();
 }

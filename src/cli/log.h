@@ -1,8 +1,7 @@
 // Messages about the work, on standard error. Results never go through here.
 #pragma once
 
-#include <memory>
-#include <ostream>
+#include <iosfwd>
 #include <string>
 
 namespace scalecalc::cli {
@@ -12,7 +11,6 @@ enum class Verbosity { kQuiet, kNormal, kVerbose };
 class Log {
  public:
   Log(std::ostream& err, Verbosity verbosity, bool colour);
-  ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
@@ -21,8 +19,9 @@ class Log {
   void info(const std::string& text);
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::ostream& err_;
+  Verbosity verbosity_;
+  bool colour_;
 };
 
 }  // namespace scalecalc::cli

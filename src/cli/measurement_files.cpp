@@ -80,12 +80,12 @@ MeasuredRows read_measurement_files(const std::vector<std::string>& files, const
     const bool rl = is_rl(document);
     if (files.empty() && (serves || rl || is_held_out(document))) continue;
     if (is_kernels(document)) {
-      out.files.push_back(document.span.file);
+      out.files.push_back(document.span.file.str());
       add(read_kernels(document), out.kernels);
       continue;
     }
-    kinds[serves ? "serving figures" : rl ? "RL steps" : "training runs"] = document.span.file;
-    out.files.push_back(document.span.file);
+    kinds[serves ? "serving figures" : rl ? "RL steps" : "training runs"] = document.span.file.str();
+    out.files.push_back(document.span.file.str());
     if (rl) {
       add(read_rl_measurements(document), out.rl);
     } else if (serves) {

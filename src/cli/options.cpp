@@ -187,6 +187,7 @@ std::vector<Flag> flags_named(std::span<const Flag> flags, std::initializer_list
 
 std::vector<Flag> flags_but(std::span<const Flag> flags, std::initializer_list<std::string_view> names) {
   std::vector<Flag> out;
+  out.reserve(flags.size());
   std::copy_if(flags.begin(), flags.end(), std::back_inserter(out),
                [&](const Flag& flag) { return std::find(names.begin(), names.end(), flag.name) == names.end(); });
   for (const std::string_view name : names) check(find_flag(flags, name) != nullptr, "a flag left out exists");
@@ -196,6 +197,9 @@ std::vector<Flag> flags_but(std::span<const Flag> flags, std::initializer_list<s
 
 std::vector<Flag> composed(std::initializer_list<TablePart> parts) {
   std::vector<Flag> out;
+  std::size_t size = 0;
+  for (const TablePart& part : parts) size += part.flags.size();
+  out.reserve(size);
   for (const TablePart& part : parts) {
     for (const Flag& flag : part.flags) {
       out.push_back(flag.in(flag.modes & part.modes));
@@ -222,6 +226,20 @@ std::size_t first_word(const std::vector<std::string>& args, std::span<const Fla
 bool Arguments::has_one_of(std::string_view flags) const {
   const std::vector<std::string> all = parts_between(flags, ' ');
   return std::any_of(all.begin(), all.end(), [&](const std::string& flag) { return has(flag); });
+}
+
+std::string Arguments::said_but(std::string_view flag) const {
+  std::string out(command_->name);
+  const auto add = [&](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) out += fmt::format(" {}:{}", text.size(), text);  // whatever is in them
+  };
+  add(positionals_);
+  for (const auto& [name, values] : values_) {
+    if (name == flag) continue;
+    out += fmt::format("\n{}", name);
+    add(values);
+  }
+  return out;
 }
 
 std::optional<std::string> Arguments::value(std::string_view flag) const {

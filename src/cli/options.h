@@ -40,6 +40,9 @@ class Arguments {
   /// Given on the command line, not supposed.
   bool typed(std::string_view flag) const { return has(flag) && !supposed_.contains(flag); }
 
+  /// All that is said but the values of one flag: a key that two lines share if they differ in that alone.
+  std::string said_but(std::string_view flag) const;
+
   using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
   /// Without a command line: flags by name, each of which the command has; a switch has no values.
   static Arguments of(const Command& command, std::vector<std::string> positionals, Values values);

@@ -108,9 +108,12 @@ Arguments understood(const std::vector<std::string>& args, const Command& comman
 }
 
 int dispatch(std::vector<std::string> args, Environment& env) {
-  const std::vector<Flag> own = flags_of_all();
+  // Which flags take a value is asked of all commands, and only where a flag stands before the command.
+  if (args.size() == 1 && contains(args, "--version", "-V")) return print(env, version_text());
+  const bool leads = !args.empty() && !args.front().starts_with('-');
+  const std::vector<Flag> own = leads ? std::vector<Flag>{} : flags_of_all();
   const Command any{.name = "train", .flags = own};
-  const std::size_t at = first_word(args, flags_of(any));
+  const std::size_t at = leads ? 0 : first_word(args, flags_of(any));
   if (at == args.size()) {
     if (contains(args, "--help", "-h")) return help({}, env);
     if (contains(args, "--version", "-V")) return print(env, version_text());

@@ -44,7 +44,7 @@ struct DefaultSource {
   /// Who says so, for the answer: a path stands in the assumption's source.
   std::string_view who(std::string_view variable) const { return is_file ? "your config.yaml" : variable; }
   std::string origin(const ConfigNode& value) const {
-    return is_file ? fmt::format("{}:{}", value.span.file, value.span.line) : value.span.file;
+    return is_file ? fmt::format("{}:{}", value.span.file.str(), value.span.line) : value.span.file.str();
   }
 };
 

@@ -19,6 +19,7 @@
 
 namespace scalecalc {
 
+EmbeddedLabels embedded_labels() { return {}; }
 std::span<const EmbeddedFile> embedded_catalog() { return {}; }  // nothing is looked up here
 
 namespace {

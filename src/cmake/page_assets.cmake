@@ -5,7 +5,12 @@ set(SCALECALC_CHARTS AUTO CACHE STRING "Pictures in pages: ON needs the librarie
 set_property(CACHE SCALECALC_CHARTS PROPERTY STRINGS AUTO ON OFF)
 set(SCALECALC_CHARTS_DIR ${PROJECT_SOURCE_DIR}/build/charts CACHE PATH "Where the archives of the chart libraries are")
 
+# The libraries are most of a megabyte, and deflated a third of it.
+add_executable(deflate src/cmake/deflate.cpp)
+target_link_libraries(deflate PRIVATE scalecalc_options scalecalc_warnings ZLIB::ZLIB)
+
 set(page_files ${PROJECT_SOURCE_DIR}/src/report/page.css ${PROJECT_SOURCE_DIR}/src/report/page.js)
+set(page_stored ${page_files})
 set(page_sums)
 set(page_licences "" "")
 set(charts_missing)
@@ -30,6 +35,10 @@ if(NOT SCALECALC_CHARTS STREQUAL "OFF")
       message(FATAL_ERROR "${lib_name} ${lib_version} cannot stand inside a script element")
     endif()
     list(APPEND page_files ${unpacked}/package/${lib_file})
+    set(deflated ${PROJECT_BINARY_DIR}/charts/${lib_name}-${lib_version}.z)
+    add_custom_command(OUTPUT ${deflated} COMMAND deflate ${unpacked}/package/${lib_file} ${deflated}
+                       DEPENDS deflate ${unpacked}/package/${lib_file} VERBATIM)
+    list(APPEND page_stored ${deflated})
     # The notice that its licence (BSD-3-Clause) asks for stands in every page.
     file(READ ${unpacked}/package/LICENSE licence)
     string(REGEX REPLACE "--+" "-" licence "${lib_name} ${lib_version}. ${licence}")
@@ -44,6 +53,7 @@ if(charts_missing)
   endif()
   message(STATUS "Built WITHOUT charts in pages: ${SCALECALC_CHARTS_DIR} lacks ${charts_missing} (./dev charts)")
   list(SUBLIST page_files 0 2 page_files)
+  list(SUBLIST page_stored 0 2 page_stored)
 endif()
 file(MAKE_DIRECTORY ${SCALECALC_CHARTS_DIR})
 # A change of ours, or archives that come, configure anew: sums are taken here.
@@ -54,9 +64,11 @@ set(page_entries "")
 set(index 0)
 foreach(file IN LISTS page_files)
   file(SHA256 ${file} sum)
+  file(SIZE ${file} size)
+  list(GET page_stored ${index} stored)
   list(GET page_licences ${index} licence)
-  string(APPEND page_includes "PAGE_ASSET(${index}, \"${file}\")\n")
-  string(APPEND page_entries "    {text_of(page_asset_${index}, page_asset_${index}_end), \"${sum}\", R\"licence(${licence})licence\"},\n")
+  string(APPEND page_includes "PAGE_ASSET(${index}, \"${stored}\")\n")
+  string(APPEND page_entries "    {bytes_of(page_asset_${index}, page_asset_${index}_end), ${size}, \"${sum}\", R\"licence(${licence})licence\"},\n")
   math(EXPR index "${index} + 1")
 endforeach()
 set(page_assets ${PROJECT_BINARY_DIR}/page_assets.cpp)
@@ -65,6 +77,8 @@ file(CONFIGURE OUTPUT ${page_assets} @ONLY CONTENT [[
 #include "report/page_assets.h"
 
 #include <array>
+
+#include "base/inflate.h"
 
 // The assembler reads the files: GCC 12 has no #embed.
 #define PAGE_ASSET(n, file)                                                           \
@@ -77,18 +91,22 @@ file(CONFIGURE OUTPUT ${page_assets} @ONLY CONTENT [[
 namespace scalecalc {
 namespace {
 
-std::string_view text_of(const char* begin, const char* end) { return {begin, static_cast<std::size_t>(end - begin)}; }
+std::string_view bytes_of(const char* begin, const char* end) { return {begin, static_cast<std::size_t>(end - begin)}; }
 
 const std::array kPageFiles{std::to_array<PageScript>({
 @page_entries@})};
 
 }  // namespace
 
-std::string_view page_style() { return kPageFiles[0].text; }
+std::string text_of(const PageScript& script) {
+  return script.stored.size() == script.size ? std::string(script.stored) : inflated(script.stored, script.size);
+}
+
+std::string_view page_style() { return kPageFiles[0].stored; }
 PageScript page_script() { return kPageFiles[1]; }
 std::span<const PageScript> chart_libraries() { return std::span(kPageFiles).subspan(2); }
 
 }  // namespace scalecalc
 ]])
-set_source_files_properties(${page_assets} PROPERTIES OBJECT_DEPENDS "${page_files}" SKIP_UNITY_BUILD_INCLUSION ON
+set_source_files_properties(${page_assets} PROPERTIES OBJECT_DEPENDS "${page_stored}" SKIP_UNITY_BUILD_INCLUSION ON
                             SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-Wno-pedantic")

@@ -3,14 +3,13 @@
 #include "config/catalog.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
+#include "base/inflate.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "config/extends.h"
@@ -57,10 +56,12 @@ struct Labels {
   std::vector<std::string> aliases;
 };
 
-/// Equal but for case and for what people put between the parts of a name: H100 SXM, h100_sxm and h100-sxm are one.
+/// What people put between the parts of a name.
+bool separates(char c) { return c == '-' || c == '_' || c == ' '; }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// Equal once folded: H100 SXM, h100_sxm and h100-sxm are one.
 bool same(std::string_view a, std::string_view b) {
-  const auto separates = [](char c) { return c == '-' || c == '_' || c == ' '; };
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   std::size_t i = 0;
   std::size_t j = 0;
   for (;; ++i, ++j) {
@@ -143,8 +144,29 @@ bool in_folder(const EmbeddedFile& file, CatalogKind kind) {
 
 Labels labels_of(const EmbeddedFile& file) { return {std::string(file.name), split_list(file.aliases)}; }
 
-bool answers_to(const EmbeddedFile& file, std::string_view wanted) {
-  return same(file.name, wanted) || (!file.aliases.empty() && answers_to(labels_of(file), wanted));
+/// The built-in files of one folder, which lie together.
+std::span<const EmbeddedFile> files_of(CatalogKind kind) {
+  const std::span<const EmbeddedFile> all = embedded_catalog();
+  const std::string_view place = folder(kind);
+  const auto begin = std::partition_point(all.begin(), all.end(), [&](const EmbeddedFile& file) {
+    return file.path.substr(0, file.path.find('/')) < place;
+  });
+  const auto end = std::find_if_not(begin, all.end(), [&](const EmbeddedFile& file) { return in_folder(file, kind); });
+  return {begin, end};
+}
+
+/// The built-in file that answers to a name; nullptr if none does.
+const EmbeddedFile* embedded_file(CatalogKind kind, std::string_view name) {
+  const std::string wanted = fmt::format("{}/{}", folder(kind), folded(name));
+  const EmbeddedLabels all = embedded_labels();
+  const auto text_of_label = [&](const EmbeddedLabels::Label& label) {
+    return all.text.substr(label.begin, label.size);
+  };
+  const auto found =
+      std::partition_point(all.labels.begin(), all.labels.end(),
+                           [&](const EmbeddedLabels::Label& label) { return text_of_label(label) < wanted; });
+  if (found == all.labels.end() || text_of_label(*found) != wanted) return nullptr;
+  return &embedded_catalog()[found->file];
 }
 
 bool has_ending(std::string_view text, std::string_view ending) {
@@ -187,21 +209,25 @@ std::optional<std::string> find_in_directory(const fs::path& place, const std::s
   return std::nullopt;
 }
 
-std::vector<Labels> all_labels(const std::vector<std::string>& directories, CatalogKind kind) {
+std::vector<Labels> user_labels(const std::vector<std::string>& directories, CatalogKind kind) {
   std::vector<Labels> out;
   for (const std::string& directory : directories) {
     for (UserFile& file : user_files(fs::path(directory) / folder(kind))) out.push_back(std::move(file.labels));
   }
-  for (const EmbeddedFile& file : embedded_catalog()) {
-    if (in_folder(file, kind)) out.push_back(labels_of(file));
-  }
   return out;
 }
 
-std::vector<std::string> sorted_names(const std::vector<Labels>& labels) {
+std::vector<Labels> all_labels(const std::vector<std::string>& directories, CatalogKind kind) {
+  std::vector<Labels> out = user_labels(directories, kind);
+  for (const EmbeddedFile& file : files_of(kind)) out.push_back(labels_of(file));
+  return out;
+}
+
+/// Each once.
+std::vector<std::string> sorted_names(const std::vector<std::string>& directories, CatalogKind kind) {
   std::vector<std::string> out;
-  out.reserve(labels.size());
-  for (const Labels& entry : labels) out.push_back(entry.name);
+  for (Labels& labels : user_labels(directories, kind)) out.push_back(std::move(labels.name));
+  for (const EmbeddedFile& file : files_of(kind)) out.emplace_back(file.name);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
@@ -231,7 +257,7 @@ std::vector<std::string> suggestions(const std::vector<Labels>& labels, const st
   if (!hint.empty()) hint += ' ';
   std::error_code ignored;
   if (fs::exists(name, ignored)) hint = fmt::format("to read the file of that name, write './{}'; ", name);
-  const std::vector<std::string> known = sorted_names(labels);
+  const std::vector<std::string> known = sorted_names(directories, kind);
   const bool plural = kind == CatalogKind::kModel || kind == CatalogKind::kStack || kind == CatalogKind::kLaw;
   const std::string nouns = fmt::format("{}{}", noun(kind), plural ? "s" : "");
   if (known.empty()) {
@@ -249,11 +275,7 @@ std::string span_name(const EmbeddedFile& file) { return fmt::format("built-in:{
 /// Text, then document; `room` holds what is inflated.
 std::string_view text_and_document(const EmbeddedFile& file, std::string& room) {
   if (file.bytes.size() == file.text_size + file.packed_size) return file.bytes;
-  room.assign(file.text_size + file.packed_size, '\0');
-  uLongf size = room.size();
-  const int state = uncompress(reinterpret_cast<Bytef*>(room.data()), &size,
-                               reinterpret_cast<const Bytef*>(file.bytes.data()), file.bytes.size());
-  check(state == Z_OK && size == room.size(), "an embedded file is whole");
+  room = inflated(file.bytes, file.text_size + file.packed_size);
   return room;
 }
 
@@ -268,6 +290,14 @@ ConfigNode document_of(const EmbeddedFile& file) {
   std::string room;
   const std::string_view both = text_and_document(file, room);
   return unpack(both.substr(file.text_size), both.substr(0, file.text_size), span_name(file));
+}
+
+std::string folded(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    if (!separates(c)) out += lower(c);
+  }
+  return out;
 }
 
 bool is_catalog_path(std::string_view text) {
@@ -311,10 +341,8 @@ ConfigNode Catalog::find(CatalogKind kind, const std::string& name_or_path,
       const auto found = find_in_directory(fs::path(directory) / folder(kind), name_or_path);
       if (found && is_new(*found)) return read_yaml(read_text_file(*found), *found, most_nodes(kind));
     }
-    for (const EmbeddedFile& file : embedded_catalog()) {
-      if (!in_folder(file, kind) || !answers_to(file, name_or_path)) continue;
-      if (is_new(span_name(file))) return document_of(file);
-    }
+    const EmbeddedFile* const file = embedded_file(kind, name_or_path);
+    if (file != nullptr && is_new(span_name(*file))) return document_of(*file);
     if (seen.empty()) report_unknown(directories_, kind, name_or_path);
     const std::vector<Labels> labels = all_labels(directories_, kind);
     const bool known =
@@ -334,7 +362,7 @@ ConfigNode Catalog::load(CatalogKind kind, const std::string& name_or_path) cons
                                   fmt::format("the name or the file of the {} it differs from", noun(kind))}});
     }
     const SourceSpan at = base->span;
-    seen.push_back(chain.back().span.file);
+    seen.push_back(chain.back().span.file.str());
     try {
       chain.push_back(find(kind, seen_from(base->text, seen.back()), seen));
     } catch (const UserError& error) {
@@ -349,12 +377,13 @@ ConfigNode Catalog::load(CatalogKind kind, const std::string& name_or_path) cons
 }
 
 std::optional<std::string> Catalog::name_of(CatalogKind kind, const std::string& text) const {
-  for (const Labels& labels : all_labels(directories_, kind)) {
+  for (const Labels& labels : user_labels(directories_, kind)) {
     if (answers_to(labels, text)) return labels.name;
   }
-  return std::nullopt;
+  const EmbeddedFile* const file = embedded_file(kind, text);
+  return file == nullptr ? std::nullopt : std::optional(std::string(file->name));
 }
 
-std::vector<std::string> Catalog::names(CatalogKind kind) const { return sorted_names(all_labels(directories_, kind)); }
+std::vector<std::string> Catalog::names(CatalogKind kind) const { return sorted_names(directories_, kind); }
 
 }  // namespace scalecalc

@@ -10,6 +10,7 @@
 // that opens like JSON, is read as strict JSON.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,7 +34,22 @@ struct EmbeddedFile {
   std::string_view bytes;    ///< its text, then its document (config/packed_tree.h); deflated if they are longer
   std::size_t text_size = 0, packed_size = 0;
 };
+/// By path.
 std::span<const EmbeddedFile> embedded_catalog();
+/// What the built-in files answer to, made when the program is built: their folder and their names and aliases as
+/// folded() writes them, "hardware/h100sxm". Sorted, without pointers, which the loader would have to fill in.
+struct EmbeddedLabels {
+  struct Label {
+    std::uint32_t begin;  ///< in `text`
+    std::uint16_t size;
+    std::uint16_t file;  ///< of embedded_catalog()
+  };
+  std::string_view text;
+  std::span<const Label> labels;
+};
+EmbeddedLabels embedded_labels();
+/// Names are the same whose case and separators alone differ: "H100 SXM" and h100_sxm are h100sxm.
+std::string folded(std::string_view name);
 /// As written.
 std::string text_of(const EmbeddedFile& file);
 /// Parsed; its spans say built-in:PATH.

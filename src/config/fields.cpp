@@ -43,6 +43,10 @@ std::string words_text(std::span<const std::string_view> words) {
   return join(items, ", ");
 }
 
+/// Of an entry of Fields::known_.
+constexpr char kUnknown = 0;
+constexpr char kKnown = 1;
+
 }  // namespace
 
 void Problems::add(const SourceSpan& where, std::string message, std::string hint) {
@@ -67,6 +71,8 @@ void tell_required(const ConfigNode& map, std::string_view key) {
 
 }  // namespace
 
+bool Problems::has_listeners() const { return recorder != nullptr || asked_ != nullptr; }
+
 void Problems::note(const ConfigNode& map, std::string_view key, std::string_view form) {
   if (recorder != nullptr) recorder->tell(map, key, form);
   if (asked_ == nullptr) return;
@@ -88,17 +94,24 @@ void Problems::throw_if_any() const {
 }
 
 Fields::Fields(const ConfigNode& node, std::string what, Problems& problems)
-    : node_(node), what_(std::move(what)), problems_(problems), readable_(node.kind == ConfigNode::Kind::kMap) {
+    : node_(node),
+      what_(std::move(what)),
+      problems_(problems),
+      readable_(node.kind == ConfigNode::Kind::kMap),
+      known_(node.entries.size(), kUnknown) {
   if (readable_ || &node == &missing_node()) return;
   problems_.add(node.span, fmt::format("{} must be a map of fields, not {}", what_,
                                        node.is_null() ? "empty" : kind_name(node.kind)));
 }
 
 const ConfigNode* Fields::present(std::string_view key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
-  problems_.note(node_, key);
-  const ConfigNode* found = node_.find(key);
-  return found == nullptr || found->is_null() ? nullptr : found;
+  asked_for_.append(key) += '\n';
+  if (problems_.has_listeners()) problems_.note(node_, key);
+  const auto found = std::find_if(node_.entries.begin(), node_.entries.end(),
+                                  [&](const ConfigNode::Entry& entry) { return entry.key == key; });
+  if (found == node_.entries.end()) return nullptr;
+  known_[static_cast<std::size_t>(found - node_.entries.begin())] = kKnown;
+  return found->value.is_null() ? nullptr : &found->value;
 }
 
 const ConfigNode* Fields::scalar(std::string_view key, std::string_view expected) {
@@ -107,6 +120,26 @@ const ConfigNode* Fields::scalar(std::string_view key, std::string_view expected
   if (found == nullptr || found->kind == ConfigNode::Kind::kScalar) return found;
   problems_.add(found->span, fmt::format("'{}' must be {}, not {}", key, expected, kind_name(found->kind)));
   return nullptr;
+}
+
+const ConfigNode* Fields::scalar(std::string_view key, std::span<const std::string_view> words) {
+  if (!problems_.has_listeners()) {
+    const ConfigNode* found = present(key);
+    if (found == nullptr || found->kind == ConfigNode::Kind::kScalar) return found;
+  }
+  return scalar(key, "one of " + words_text(words));
+}
+
+/// Each once, in the order asked for.
+std::vector<std::string> Fields::known() const {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < asked_for_.size();) {
+    const std::size_t end = asked_for_.find('\n', at);
+    std::string key = asked_for_.substr(at, end - at);
+    if (std::find(out.begin(), out.end(), key) == out.end()) out.push_back(std::move(key));
+    at = end + 1;
+  }
+  return out;
 }
 
 void Fields::report_missing(std::string_view key, std::string_view expected) {
@@ -198,7 +231,7 @@ std::optional<std::size_t> Fields::optional_word(std::string_view key, std::init
 }
 
 std::optional<std::size_t> Fields::optional_word(std::string_view key, std::span<const std::string_view> words) {
-  const ConfigNode* found = scalar(key, "one of " + words_text(words));
+  const ConfigNode* found = scalar(key, words);
   if (found == nullptr) return std::nullopt;
   const auto match = std::find(words.begin(), words.end(), found->text);
   if (match != words.end()) return static_cast<std::size_t>(match - words.begin());
@@ -275,11 +308,13 @@ std::vector<std::int64_t> Fields::count_list(std::string_view key) {
 }
 
 void Fields::finish() {
-  for (const ConfigNode::Entry& entry : node_.entries) {
-    if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
-    std::string hint = did_you_mean(nearest(entry.key, known_));
-    if (hint.empty()) hint = "known keys: " + join(known_, ", ");
-    if (entry.key_span.file == "<command line>") {
+  for (std::size_t i = 0; i < node_.entries.size(); ++i) {
+    if (known_[i] == kKnown) continue;
+    const ConfigNode::Entry& entry = node_.entries[i];
+    const std::vector<std::string> keys = known();
+    std::string hint = did_you_mean(nearest(entry.key, keys));
+    if (hint.empty()) hint = "known keys: " + join(keys, ", ");
+    if (entry.key_span.file.str() == "<command line>") {
       hint += hint.ends_with('?') ? " " : "; ";
       hint += "scalecalc hw or model NAME --keys lists what --set takes";
     }

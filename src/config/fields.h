@@ -30,6 +30,8 @@ class Problems {
   /// Keeps every field that is asked for too, each once.
   explicit Problems(std::vector<AskedField>* asked) : asked_(asked) {}
   void note(const ConfigNode& map, std::string_view key, std::string_view form = "");
+  /// Whether note() has anyone to tell: forms are put into words for that alone.
+  bool has_listeners() const;
   /// A place without a file (a missing node, reported before) adds nothing to other problems.
   void add(const SourceSpan& where, std::string message, std::string hint = "");
   bool empty() const { return found_.empty(); }
@@ -87,14 +89,17 @@ class Fields {
  private:
   const ConfigNode* present(std::string_view key);
   const ConfigNode* scalar(std::string_view key, std::string_view expected);
+  const ConfigNode* scalar(std::string_view key, std::span<const std::string_view> words);
+  std::vector<std::string> known() const;
   void report_missing(std::string_view key, std::string_view expected);
   std::optional<double> read_number(const ConfigNode& value, std::string_view key, UnitKind kind, const Range& range);
 
   const ConfigNode& node_;
   std::string what_;
   Problems& problems_;
-  bool readable_;  ///< a map; otherwise the problem was reported once and getters keep quiet
-  std::vector<std::string> known_;
+  bool readable_;          ///< a map; otherwise the problem was reported once and getters keep quiet
+  std::string asked_for_;  ///< keys, each behind its line end, as often as they were asked for
+  std::string known_;      ///< of each entry whether its key was asked for
 };
 
 }  // namespace scalecalc

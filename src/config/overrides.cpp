@@ -104,7 +104,7 @@ class Flag {
   SourceSpan span(std::size_t at, std::size_t size) const {
     SourceSpan out;
     out.file = "<command line>";
-    out.line_text = text_;
+    out.line_text = SharedText(text_);
     const std::size_t begin = std::min(at, text_.size());
     out.column = static_cast<int>(count_characters(text_.substr(0, begin)) + 1);
     out.length = std::max(1, static_cast<int>(count_characters(text_.substr(begin, size))));

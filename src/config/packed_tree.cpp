@@ -92,12 +92,12 @@ class Packer {
 class Unpacker {
  public:
   Unpacker(std::string_view packed, std::string_view text, const std::string& file)
-      : rest_(packed), lines_(lines_of(text)), file_(file) {}
+      : rest_(packed), lines_(lines_of(text)), shown_(lines_.size()), file_(file) {}
 
-  ConfigNode node() {
-    ConfigNode out;
+  /// Filled in where it will stay: a document of thousands of nodes moves none of them.
+  void fill(ConfigNode& out) {
     const char letter = take(1).front();
-    out.span = span();
+    place(out.span);
     if (letter == 'p') {
       out.text = text_at(lines_, out.span);
     } else if (letter == 's' || letter == 'q') {
@@ -105,22 +105,19 @@ class Unpacker {
       out.text = take(number());
     } else if (letter == 'l') {
       out.kind = ConfigNode::Kind::kSequence;
-      const std::size_t size = count();
-      out.items.reserve(size);
-      for (std::size_t i = 0; i < size; ++i) out.items.push_back(node());
+      out.items.resize(count());
+      for (ConfigNode& item : out.items) fill(item);
     } else {
       check(letter == 'm', "a packed node is a scalar, a list or a map");
       out.kind = ConfigNode::Kind::kMap;
-      const std::size_t size = count();
-      out.entries.reserve(size);
-      for (std::size_t i = 0; i < size; ++i) {
-        SourceSpan where = span();
+      out.entries.resize(count());
+      for (ConfigNode::Entry& entry : out.entries) {
+        place(entry.key_span);
         const std::string_view key = take(number());
-        std::string name(key.empty() ? text_at(lines_, where) : key);
-        out.entries.push_back({std::move(name), std::move(where), node()});
+        entry.key = key.empty() ? text_at(lines_, entry.key_span) : key;
+        fill(entry.value);
       }
     }
-    return out;
   }
 
   bool at_end() const { return rest_.empty(); }
@@ -134,6 +131,11 @@ class Unpacker {
   }
 
   std::size_t number() {
+    if (!rest_.empty() && (static_cast<unsigned char>(rest_.front()) & kMore) == 0) {  // most are short
+      const auto digit = static_cast<unsigned char>(rest_.front());
+      rest_.remove_prefix(1);
+      return digit;
+    }
     constexpr unsigned kMostBits = 28;
     std::size_t out = 0;
     for (unsigned shift = 0; shift < kMostBits; shift += kBits) {
@@ -152,20 +154,22 @@ class Unpacker {
     return out;
   }
 
-  SourceSpan span() {
-    SourceSpan out;
+  void place(SourceSpan& out) {
     out.file = file_;
     out.line = static_cast<int>(number());
     out.column = static_cast<int>(number());
     out.length = static_cast<int>(number());
     const std::size_t line = static_cast<std::size_t>(out.line);
-    if (line >= 1 && line <= lines_.size()) out.line_text = lines_[line - 1];
-    return out;
+    if (line < 1 || line > lines_.size()) return;
+    SharedText& shown = shown_[line - 1];
+    if (shown.empty()) shown = SharedText(lines_[line - 1]);
+    out.line_text = shown;
   }
 
   std::string_view rest_;
   std::vector<std::string_view> lines_;
-  const std::string& file_;
+  std::vector<SharedText> shown_;  ///< the lines that something stands on, each once
+  SharedText file_;
 };
 
 }  // namespace
@@ -178,7 +182,8 @@ std::string pack(const ConfigNode& document, std::string_view text) {
 
 ConfigNode unpack(std::string_view packed, std::string_view text, const std::string& file) {
   Unpacker unpacker(packed, text, file);
-  ConfigNode document = unpacker.node();
+  ConfigNode document;
+  unpacker.fill(document);
   check(unpacker.at_end(), "nothing follows a packed document");
   return document;
 }

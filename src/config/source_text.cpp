@@ -71,7 +71,12 @@ SourceSpan SourceText::span(std::size_t begin, std::size_t end) const {
   out.line = static_cast<int>(line + 1);
   out.column = static_cast<int>(column_of(line, begin) + 1);
   out.length = std::max(1, static_cast<int>(count_characters(text_.substr(begin, cut - begin))));
-  if (stop - line_start <= longest_shown) out.line_text = text_.substr(line_start, stop - line_start);
+  if (stop - line_start > longest_shown) return out;
+  if (shown_line_ != line + 1 || shown_.str().size() != stop - line_start) {
+    shown_ = SharedText(text_.substr(line_start, stop - line_start));
+    shown_line_ = line + 1;
+  }
+  out.line_text = shown_;
   return out;
 }
 

@@ -40,7 +40,7 @@ class SourceText {
   std::size_t column_of(std::size_t line, std::size_t offset) const;
 
   std::string_view text_;
-  std::string file_;
+  SharedText file_;
   std::vector<std::size_t> line_starts_;
   // The place asked for last: the next one is mostly close by, and a minified document is one long line.
   struct Place {
@@ -49,6 +49,8 @@ class SourceText {
     std::size_t column = 0;
   };
   mutable Place last_;
+  mutable std::size_t shown_line_ = 0;  ///< from 1; 0: none yet
+  mutable SharedText shown_;            ///< its text, for all that stands on it
 };
 
 }  // namespace scalecalc

@@ -186,7 +186,7 @@ std::string last_part(std::string_view name) {
 
 /// A config.json is called like the directory it lies in, other files by their own name.
 std::string model_name(const ConfigNode& top, const HfFamily& family) {
-  const fs::path path(top.span.file);
+  const fs::path path(top.span.file.str());
   std::string name;
   if (path.filename() == "config.json") {
     fs::path directory = path.parent_path();
@@ -307,6 +307,7 @@ std::vector<Group> fewest_groups(const std::vector<HfLayer>& layers) {
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](std::size_t k) { return layers[k] == layers[i]; });
     kind.push_back(same == kinds.end() ? kinds.emplace_back(i) : *same);
   }
+  if (kinds.size() == 1) return {{0, 1, n}};    // nothing is shorter
   std::vector<std::size_t> cost(n + 1, n * 3);  // of the layers from i on
   std::vector<Group> first(n + 1);
   cost[n] = 0;
@@ -529,7 +530,7 @@ ConfigNode model_document(const HfArchitecture& m, const std::string& name, cons
   source.span = where;
   source.items.push_back(text_node("hf-config", where));
   MapBuilder sources(where);
-  sources.add("hf-config", fmt::format("Hugging Face config.json: {}", where.file));
+  sources.add("hf-config", fmt::format("Hugging Face config.json: {}", where.file.str()));
   ConfigNode label = text_node(name, where);
   label.quoted = true;  // whatever the directory is called, it is a text
   out.add("schema", text_node("scalecalc-model/1", where)).add("name", label).add("title", label);

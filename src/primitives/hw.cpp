@@ -476,21 +476,26 @@ std::optional<FlopsPerSecond> compared_rate(const HardwareSpec& hw, std::optiona
 
 HwList list_hardware(const HwListQuestion& question, const Catalog& catalog) {
   std::vector<HardwareSpec> all;
-  for (const std::string& name : catalog.names(CatalogKind::kHardware)) {
+  const std::vector<std::string> names = catalog.names(CatalogKind::kHardware);
+  all.reserve(names.size());
+  for (const std::string& name : names) {
     all.push_back(load_data_sheet(catalog.load(CatalogKind::kHardware, name)));
   }
   check_known("--vendor", question.vendor, all, &HardwareSpec::vendor);
   check_known("--family", question.family, all, &HardwareSpec::family);
   HwList out{.question = question};
-  for (HardwareSpec& hw : all) {
-    if (meets(hw, question)) {
-      out.chips.push_back(std::move(hw));
-    } else if (of_the_book(hw.name) == question.book) {
-      ++out.left_out;
-    }
+  std::erase_if(all, [&](const HardwareSpec& hw) {
+    const bool listed = meets(hw, question);
+    if (!listed && of_the_book(hw.name) == question.book) ++out.left_out;
+    return !listed;
+  });
+  out.chips = std::move(all);
+  const auto before = [&](const HardwareSpec& a, const HardwareSpec& b) {
+    return rank(a, question) < rank(b, question);
+  };
+  if (!std::is_sorted(out.chips.begin(), out.chips.end(), before)) {  // as names are, and moving chips is not cheap
+    std::stable_sort(out.chips.begin(), out.chips.end(), before);
   }
-  std::stable_sort(out.chips.begin(), out.chips.end(),
-                   [&](const HardwareSpec& a, const HardwareSpec& b) { return rank(a, question) < rank(b, question); });
   return out;
 }
 

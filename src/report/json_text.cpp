@@ -90,7 +90,7 @@ std::string error_json(int exit_code, std::span<const Diagnostic> diagnostics) {
   Json list = Json::array();
   for (const Diagnostic& d : diagnostics) {
     const auto place = [](int at) { return at > 0 ? Json(at) : Json(nullptr); };
-    list.push_back({{"file", d.where.file.empty() ? Json(nullptr) : Json(d.where.file)},
+    list.push_back({{"file", d.where.file.empty() ? Json(nullptr) : Json(d.where.file.str())},
                     {"line", place(d.where.line)},
                     {"column", place(d.where.column)},
                     {"message", d.message},

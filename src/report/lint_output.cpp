@@ -10,8 +10,8 @@ namespace {
 
 Record finding_record(const LintFinding& finding) {
   const SourceSpan& at = finding.where;
-  return {{figure("where", "where", Format::kText, Cell(fmt::format("{}:{}:{}", at.file, at.line, at.column))),
-           read_by(Readers::kJson, text_figure("file", "", at.file)),
+  return {{figure("where", "where", Format::kText, Cell(fmt::format("{}:{}:{}", at.file.str(), at.line, at.column))),
+           read_by(Readers::kJson, text_figure("file", "", at.file.str())),
            read_by(Readers::kJson, count_figure("line", at.line)),
            read_by(Readers::kJson, count_figure("column", at.column)),
            text_figure("kind", "kind", name_of(finding.kind)), text_figure("about", "argument", finding.about),

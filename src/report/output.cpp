@@ -65,9 +65,22 @@ std::string column_of(const Figure& f) {
   return out;
 }
 
+namespace {
+
+/// Whether column_of(f) is that.
+bool is_column(const Figure& f, std::string_view column) {
+  if (!f.column.empty()) return f.column == column;
+  constexpr std::string_view kLayout = "layout.";
+  std::string_view key = f.key;
+  if (key.starts_with(kLayout)) key.remove_prefix(kLayout.size());
+  return std::equal(key.begin(), key.end(), column.begin(), column.end(),
+                    [](char in_key, char c) { return (in_key == '.' ? '_' : in_key) == c; });
+}
+
+}  // namespace
+
 const Figure* find_figure(const std::vector<const Figure*>& figures, const std::string& column) {
-  const auto at =
-      std::find_if(figures.begin(), figures.end(), [&](const Figure* f) { return column_of(*f) == column; });
+  const auto at = std::find_if(figures.begin(), figures.end(), [&](const Figure* f) { return is_column(*f, column); });
   return at == figures.end() ? nullptr : *at;
 }
 

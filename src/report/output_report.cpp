@@ -154,21 +154,37 @@ class ReportOf {
     const bool first = &block == leading_ && block.is_list && block.title.empty();
     // Parts of a block with a title of its own say little without it.
     if (!asked_.only.empty() && block.by_figure && block.is_list && block.title.empty() && !chosen) {
-      for (const Block& part : headed_parts(block)) add_section(name_of_title(part.title), part, false);
+      for (Block& part : headed_parts(block)) {
+        std::string name = name_of_title(part.title);
+        add_section(std::move(name), std::move(part), false);
+      }
     }
-    for (const Block& part : grouped_blocks(block)) {
+    if (first && is_whole(block)) return show_main(block, section_name(block, block), false, chosen);
+    for (Block& part : grouped_blocks(block)) {
       if (first && part.title.empty()) {
-        main_table(block, part, chosen);
+        main_table(block, std::move(part), chosen);
       } else {
-        add_section(section_name(block, part), part, chosen);
+        std::string name = section_name(block, part);
+        add_section(std::move(name), std::move(part), chosen);
       }
     }
   }
 
-  void main_table(const Block& block, const Block& whole, bool chosen) {
+  /// One table with all that is in it, which needs no copy of a list of hundreds.
+  bool is_whole(const Block& block) const {
+    const bool brief = brief_ && (block.brief_rows > 0 || !block.brief_keys.empty());
+    return !brief && std::none_of(block.records.begin(), block.records.end(),
+                                  [](const Record& record) { return !record.group.empty(); });
+  }
+
+  void main_table(const Block& block, Block whole, bool chosen) {
     const bool shortened = brief_ && whole.brief_rows > 0;
-    const Block part = brief_ ? brief_block(whole) : whole;
-    out_.plans_name = section_name(block, whole);
+    std::string name = section_name(block, whole);
+    show_main(brief_ ? brief_block(std::move(whole)) : std::move(whole), std::move(name), shortened, chosen);
+  }
+
+  void show_main(const Block& part, std::string name, bool shortened, bool chosen) {
+    out_.plans_name = std::move(name);
     out_.plans = table_of(part, shortened, chosen);
     if (shortened) {
       if (std::string equal = chosen ? "" : fold_equal(out_.plans); !equal.empty()) {
@@ -184,30 +200,31 @@ class ReportOf {
                           : chosen_table(part, asked_.columns);
   }
 
-  void add_section(std::string name, const Block& whole, bool chosen) {
+  void add_section(std::string name, Block whole, bool chosen) {
     const bool shortened = brief_ && whole.brief_rows > 0;
-    const Block part = brief_ ? brief_block(whole) : whole;
+    const std::size_t rows = whole.records.size();
+    const Block part = brief_ ? brief_block(std::move(whole)) : std::move(whole);
     Section out{.name = std::move(name), .title = part.title};
     out.lines = shortened ? part.brief_lines : part.lines;
     if (part.is_list) {
       out.table = table_of(part, shortened, chosen);
-      if (whole.records.empty() && part.lines.empty() && !part.by_figure) out.lines.push_back({"none", Role::kDim});
-      if (shortened) shorten(out, whole, chosen);
+      if (rows == 0 && part.lines.empty() && !part.by_figure) out.lines.push_back({"none", Role::kDim});
+      if (shortened) shorten(out, rows, chosen);
     } else if (!part.records.empty()) {
       check(part.records.size() == 1, "an object block has one record");
       out.table = pairs_table(chosen ? chosen_figures(part, asked_.columns).records.front() : part.records.front());
     }
     // Of a brief answer, what it shows nothing of.
-    if (brief_ && out.table.rows.empty() && out.lines.empty() && !whole.records.empty()) return;
+    if (brief_ && out.table.rows.empty() && out.lines.empty() && rows > 0) return;
     const bool silent = out.title.empty() && out.table.rows.empty() && out.lines.empty();
     if (!silent) out_.sections.push_back(std::move(out));
   }
 
   /// What all rows share, and how many there are beside those shown, goes into the heading.
-  void shorten(Section& out, const Block& whole, bool chosen) const {
+  void shorten(Section& out, std::size_t rows, bool chosen) const {
     std::vector<std::string> said;
-    if (out.table.rows.size() < whole.records.size()) {
-      said.push_back(fmt::format("{} of {}, all with --verbose", out.table.rows.size(), whole.records.size()));
+    if (out.table.rows.size() < rows) {
+      said.push_back(fmt::format("{} of {}, all with --verbose", out.table.rows.size(), rows));
     }
     if (std::string equal = chosen ? "" : fold_equal(out.table); !equal.empty()) said.push_back("all " + equal);
     if (!said.empty()) out.title += fmt::format(" ({})", join(said, "; "));

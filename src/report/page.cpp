@@ -203,7 +203,7 @@ class PageText {
     if (!page_.made_by.empty()) tagged("p", page_.made_by, Role::kDim);
     out_ += "</footer>\n";
     if (draws_) data_and_libraries();
-    out_ += fmt::format("<script>{}</script>\n</body>\n</html>\n", page_script().text);
+    out_ += fmt::format("<script>{}</script>\n</body>\n</html>\n", text_of(page_script()));
   }
 
   void data_and_libraries() {
@@ -213,7 +213,7 @@ class PageText {
     json.pop_back();
     out_ += fmt::format("<script type=\"application/json\" id=\"charts\">{}</script>\n", script_safe(json));
     for (const PageScript& library : chart_libraries()) {
-      out_ += fmt::format("<!-- {} -->\n<script>{}</script>\n", library.licence, library.text);
+      out_ += fmt::format("<!-- {} -->\n<script>{}</script>\n", library.licence, text_of(library));
     }
   }
 

@@ -17,15 +17,28 @@ struct Placed {
   std::size_t width;
 };
 
-std::size_t cell_width(const Row& row, const Column& column, std::size_t index) {
-  return index < row.cells.size() ? display_width(text_of(row.cells[index], column.format)) : 0;
+/// Of each row its cells, as many as there are columns: put into words once, for their widths and to be shown.
+using CellTexts = std::vector<std::vector<std::string>>;
+
+CellTexts texts_of(const Table& table) {
+  CellTexts out(table.rows.size());
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    const std::vector<Cell>& cells = table.rows[r].cells;
+    out[r].reserve(table.columns.size());
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      out[r].push_back(text_of(i < cells.size() ? cells[i] : Cell{}, table.columns[i].format));
+    }
+  }
+  return out;
 }
 
-std::vector<Placed> natural(const Table& table) {
+std::vector<Placed> natural(const Table& table, const CellTexts& texts) {
   std::vector<Placed> out;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     std::size_t widest = 0;
-    for (const Row& row : table.rows) widest = std::max(widest, cell_width(row, table.columns[i], i));
+    for (std::size_t r = 0; r < table.rows.size(); ++r) {
+      if (i < table.rows[r].cells.size()) widest = std::max(widest, display_width(texts[r][i]));
+    }
     if (widest == 0) continue;
     out.push_back({i, std::max(widest, display_width(table.columns[i].title))});
   }
@@ -67,8 +80,9 @@ bool shrink(const Table& table, std::vector<Placed>& placed, std::size_t width, 
   return true;
 }
 
-std::vector<Placed> fit(const Table& table, std::size_t width, std::vector<std::string>& dropped) {
-  std::vector<Placed> placed = natural(table);
+std::vector<Placed> fit(const Table& table, const CellTexts& texts, std::size_t width,
+                        std::vector<std::string>& dropped) {
+  std::vector<Placed> placed = natural(table, texts);
   if (width == 0) return placed;
   while (total_width(placed) > width) {
     auto out = least_important(table, placed, kExpendable);
@@ -104,10 +118,13 @@ std::vector<std::string> row_lines(const std::vector<std::vector<std::string>>& 
   for (std::size_t line = 0; line < height; ++line) {
     std::string joined;
     for (std::size_t i = 0; i < placed.size(); ++i) {
-      const std::string text = line < texts[i].size() ? texts[i][line] : "";
+      const std::string_view text = line < texts[i].size() ? std::string_view(texts[i][line]) : std::string_view();
       const std::size_t width = display_width(text);
-      const std::string fill(placed[i].width > width ? placed[i].width - width : 0, ' ');
-      joined += is_number(table.columns[placed[i].index].format) ? fill + text : text + fill;
+      const std::size_t fill = placed[i].width > width ? placed[i].width - width : 0;
+      const bool number = is_number(table.columns[placed[i].index].format);
+      if (number) joined.append(fill, ' ');
+      joined += text;
+      if (!number) joined.append(fill, ' ');
       if (i + 1 < placed.size()) joined.append(kGap, ' ');
     }
     joined.erase(joined.find_last_not_of(' ') + 1);
@@ -163,9 +180,10 @@ std::string fold_text(const std::string& text, std::size_t width, std::size_t in
 
 TableText lay_out(const Table& table, std::size_t width) {
   TableText out;
-  const std::vector<Placed> placed = fit(table, width, out.dropped);
-  const auto add = [&](const std::vector<std::vector<std::string>>& texts, Role role) {
-    for (std::string& line : row_lines(texts, table, placed)) {
+  CellTexts texts = texts_of(table);
+  const std::vector<Placed> placed = fit(table, texts, width, out.dropped);
+  const auto add = [&](const std::vector<std::vector<std::string>>& lines, Role role) {
+    for (std::string& line : row_lines(lines, table, placed)) {
       out.width = std::max(out.width, display_width(line));
       out.lines.push_back({std::move(line), role});
     }
@@ -178,15 +196,17 @@ TableText lay_out(const Table& table, std::size_t width) {
     header.push_back(split_lines(fold_text(as_given.title, column.width, 0)));
   }
   if (titled) add(header, Role::kHeading);
-  for (const Row& row : table.rows) {
-    std::vector<std::vector<std::string>> texts;
-    for (const Placed& column : placed) {
-      const Column& as_given = table.columns[column.index];
-      const Cell cell = column.index < row.cells.size() ? row.cells[column.index] : Cell{};
-      const std::string text = text_of(cell, as_given.format);
-      texts.push_back(as_given.flexible ? folded(text, column.width) : std::vector{text});
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    std::vector<std::vector<std::string>> lines(placed.size());
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      std::string& text = texts[r][placed[i].index];
+      if (table.columns[placed[i].index].flexible) {
+        lines[i] = folded(text, placed[i].width);
+      } else {
+        lines[i].push_back(std::move(text));
+      }
     }
-    add(texts, row.role);
+    add(lines, table.rows[r].role);
   }
   return out;
 }

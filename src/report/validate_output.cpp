@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -81,35 +82,39 @@ std::vector<Figure> row_figures(const PredictedRow& p, Compared compared) {
   const Format format = compared == Compared::kMemory ? Format::kBytes : Format::kSeconds;
   const auto names = mechanisms_beside(p.layout, p.chosen);
   const std::vector<std::string> stated(names.begin(), names.end());
-  std::vector<Figure> out{text_figure("id", "row", m.id),
-                          text_figure("group", "", m.group),
-                          text_figure("subset", "", m.subset),
-                          text_figure("class", "", m.run_class),
-                          text_figure("chip", "chip", m.chip, 3),
-                          row_count("chips", "chips", m.chips, 3),
-                          text_figure("model", "", m.model),
-                          text_figure("family", "", m.family()),
-                          text_figure("framework", "", m.framework),
-                          text_figure("stack", "", p.stack),
-                          flag_figure("stack_measured", p.basis == StackBasis::kChip),
-                          text_figure("stack_basis", "", name_of(p.basis)),
-                          text_figure("attention", "", p.kernel),
-                          text_figure("attention_because", "", p.kernel_why),
-                          text_figure("precision", "", group_name(m, "precision")),
-                          text_figure("degrees", "layout", degrees_text(p.layout), 4),
-                          text_figure("recipe", "", recipe_text(p.layout)),
-                          number_figure("measured", "measured", format, p.measured),
-                          number_figure("predicted", "predicted", format, p.predicted),
-                          number_figure("low", "low", format, p.low, 2),
-                          number_figure("high", "high", format, p.high, 2),
-                          error_share("error", "error", p.error),
-                          flag_figure("fits", p.fits),
-                          text_figure("bound_by", "bound by", p.figures.bound_by, 5),
-                          error_share("mfu", "", p.figures.mfu),
-                          text_figure("doubt", "", m.doubt),
-                          list_figure("mechanisms", "", {stated.begin(), stated.end()}),
-                          list_figure("chosen", "", {p.chosen.begin(), p.chosen.end()}),
-                          list_figure("assumed_to_fit", "", {p.assumed.begin(), p.assumed.end()})};
+  // Moved into the list: one in braces copies them, in every row.
+  auto always = std::to_array<Figure>({text_figure("id", "row", m.id),
+                                       text_figure("group", "", m.group),
+                                       text_figure("subset", "", m.subset),
+                                       text_figure("class", "", m.run_class),
+                                       text_figure("chip", "chip", m.chip, 3),
+                                       row_count("chips", "chips", m.chips, 3),
+                                       text_figure("model", "", m.model),
+                                       text_figure("family", "", m.family()),
+                                       text_figure("framework", "", m.framework),
+                                       text_figure("stack", "", p.stack),
+                                       flag_figure("stack_measured", p.basis == StackBasis::kChip),
+                                       text_figure("stack_basis", "", name_of(p.basis)),
+                                       text_figure("attention", "", p.kernel),
+                                       text_figure("attention_because", "", p.kernel_why),
+                                       text_figure("precision", "", group_name(m, "precision")),
+                                       text_figure("degrees", "layout", degrees_text(p.layout), 4),
+                                       text_figure("recipe", "", recipe_text(p.layout)),
+                                       number_figure("measured", "measured", format, p.measured),
+                                       number_figure("predicted", "predicted", format, p.predicted),
+                                       number_figure("low", "low", format, p.low, 2),
+                                       number_figure("high", "high", format, p.high, 2),
+                                       error_share("error", "error", p.error),
+                                       flag_figure("fits", p.fits),
+                                       text_figure("bound_by", "bound by", p.figures.bound_by, 5),
+                                       error_share("mfu", "", p.figures.mfu),
+                                       text_figure("doubt", "", m.doubt),
+                                       list_figure("mechanisms", "", {stated.begin(), stated.end()}),
+                                       list_figure("chosen", "", {p.chosen.begin(), p.chosen.end()}),
+                                       list_figure("assumed_to_fit", "", {p.assumed.begin(), p.assumed.end()})});
+  std::vector<Figure> out;
+  out.reserve(always.size() + p.figures.time_s.size() + p.figures.memory_bytes.size());
+  std::ranges::move(always, std::back_inserter(out));
   for (const auto& [cause, seconds] : p.figures.time_s) {
     out.push_back(number_figure("time_s." + cause, "", Format::kSeconds, seconds));
   }

@@ -71,7 +71,7 @@ class CoefficientReader {
  private:
   static bool typed(const ConfigNode& node) {
     return std::any_of(node.entries.begin(), node.entries.end(),
-                       [](const ConfigNode::Entry& entry) { return entry.value.span.file == "<command line>"; });
+                       [](const ConfigNode::Entry& entry) { return entry.value.span.file.str() == "<command line>"; });
   }
 
   void missing(const char* key) {
@@ -153,7 +153,7 @@ void read_model_error(CoefficientReader& reader, Efficiency& out) {
   Fields classes(*node, reader.fields().what() + ".model_error", reader.fields().problems());
   for (std::size_t i = 0; i < kRunClassNames.size(); ++i) {
     const ConfigNode* of = classes.node(kRunClassNames[i]);
-    const bool wanted = of != nullptr && (!reader.manner().typed_only || of->span.file == "<command line>");
+    const bool wanted = of != nullptr && (!reader.manner().typed_only || of->span.file.str() == "<command line>");
     if (wanted) out.model_error[i] = classes.quantity(kRunClassNames[i], UnitKind::kFraction, {0, 1});
   }
   classes.optional_text("source");

@@ -70,7 +70,7 @@ void load_hbm(const ConfigNode& node, const HardwareReading& in) {
   const double label = in.figure(fields, "capacity", UnitKind::kBytes, "hbm.capacity").value_or(0);
   const auto by_flag = [&](const char* key) {
     const ConfigNode* given = node.find(key);
-    return given != nullptr && given->span.file == "<command line>";
+    return given != nullptr && given->span.file.str() == "<command line>";
   };
   if (by_flag("capacity") && node.find("usable") != nullptr && !by_flag("usable")) {
     in.problems.add(node.find("capacity")->span,
@@ -239,7 +239,7 @@ HardwareReading::HardwareReading(HardwareSpec& spec, const ConfigNode* sources, 
 
 std::string HardwareReading::source(Fields& fields) const {
   const std::vector<std::string> listed = fields.text_list("source");
-  if (listed.empty() && fields.span().file == "<command line>") return "--set";
+  if (listed.empty() && fields.span().file.str() == "<command line>") return "--set";
   if (listed.empty()) {
     problems.add(fields.span(), fmt::format("{} has no source: every figure needs one", fields.what()));
   }

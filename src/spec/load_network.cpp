@@ -105,7 +105,7 @@ void load_rate(Fields& fields, const char* key, bool mesh, const std::string& pa
   out.bandwidth_per_chip = BytesPerSecond(given);
   const ConfigNode* written = fields.node(key);
   if (written == nullptr) return;
-  if (written->span.file == "<command line>") {
+  if (written->span.file.str() == "<command line>") {
     out.cabling.port_bandwidth = out.cabling.port_bandwidth * (given / from_ports);
   } else if (std::abs(given - from_ports) > kAgree * from_ports) {
     fields.problems().add(

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -159,12 +160,22 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   std::optional<KnownReference> reference;
   if (question.from) reference = read_reference(*question.from);
   const PlanRequest request = request_of(question, resolved);
-  Planner planner(request, stop);
-  PlanResult result = planner.best({.objective = request.objective, .top = request.top});
+  PlanRequest searched = request;  // what else is asked, of other workloads and filters, has bounds of its own
+  searched.bounds = resolved.bounds;
+  searched.counts = question.asides;
+  auto searching = std::make_unique<Planner>(searched, stop);
+  const Goal first{.objective = request.objective, .top = request.top};
+  PlanResult result = searching->best(first);
+  if (result.plans.empty() && !searched.counts) {  // why there are none is read off the counts
+    searched.counts = true;
+    searching = std::make_unique<Planner>(searched, stop);
+    result = searching->best(first);
+  }
+  Planner& planner = *searching;
   TrainAnswer out;
   for (Plan& p : result.plans) out.plans.push_back(ranked(resolved, request, std::move(p)));
   if (!out.plans.empty()) out.recommended = recommend(question, resolved, request, planner, out.plans);
-  if (!out.plans.empty() && !(stop && stop())) {
+  if (!out.plans.empty() && question.asides && !(stop && stop())) {
     out.cheaper = cheaper_on_fewer_chips(resolved, request, planner, out.plans.front().plan);
     if (request.objective == Objective::kTime) {
       out.batch_to_fill = batch_to_fill(request, out.plans.front().plan, stop);

@@ -53,14 +53,21 @@ class PlanArithmetic {
     peak_ = q_.hw.matmul_peak[static_cast<std::size_t>(q_.workload.precision.compute)]->value();
   }
 
-  PlanFigures run() {
+  PlanFigures compared() {
     PlanFigures out;
-    out.tokens_per_s = tokens_ / plan_.step_s;
-    out.tokens_per_s_per_chip = out.tokens_per_s / chips_;
-    utilization(out);
+    out.mfu = mfu_of(all_flops().model_causal());
     band(out);
     out.bound_by = bound_by(plan_.time, plan_.step_s);
     out.time_s = causes_of(plan_.time);
+    out.memory_bytes = parts(plan_.memory);
+    return out;
+  }
+
+  PlanFigures run() {
+    PlanFigures out = compared();
+    out.tokens_per_s = tokens_ / plan_.step_s;
+    out.tokens_per_s_per_chip = out.tokens_per_s / chips_;
+    utilization(out);
     memory(out);
     places(out);
     const Layout& l = plan_.layout;
@@ -81,11 +88,15 @@ class PlanArithmetic {
  private:
   double mfu_of(double flops_per_token) const { return flops_per_token * tokens_ / (plan_.step_s * chips_ * peak_); }
 
+  TrainingFlops all_flops() const {
+    return training_flops(q_.model, static_cast<double>(q_.workload.seq), true, q_.workload.fine_tune,
+                          q_.workload.documents);
+  }
+
   void utilization(PlanFigures& out) const {
     const double seq = static_cast<double>(q_.workload.seq);
-    const TrainingFlops all = training_flops(q_.model, seq, true, q_.workload.fine_tune, q_.workload.documents);
+    const TrainingFlops all = all_flops();
     const TrainingFlops main = training_flops(q_.model, seq, false);
-    out.mfu = mfu_of(all.model_causal());
     out.tflops_per_chip = out.mfu * peak_ / 1e12;
     out.hfu = out.mfu + mfu_of(recomputed_flops(seq));
     const auto add = [&](const char* name, const char* counts, double flops) {
@@ -137,9 +148,9 @@ class PlanArithmetic {
   }
 
   void band(PlanFigures& out) const {
-    const auto step_at = [&](const Efficiency& corner) {
-      PlanRequest request = request_;
-      request.efficiency = corner;
+    PlanRequest request = request_;
+    const auto step_at = [&](Efficiency corner) {
+      request.efficiency = std::move(corner);
       return read_plan(Reader<double>{}, request, plan_).time.total().value();
     };
     const bool doubted = unmeasured_in(plan_.layout, request_.measured) != 0;
@@ -152,7 +163,6 @@ class PlanArithmetic {
 
   void memory(PlanFigures& out) const {
     const StackMemory& rules = q_.workload.memory;
-    out.memory_bytes = parts(plan_.memory);
     out.memory_band = memory_band(rules, plan_.memory.total().value());
     out.memory_verdict = memory_verdict(q_.hw, rules, plan_.memory);
     const PlanCosts<double> costs(Reader<double>{}, request_, plan_);
@@ -197,6 +207,10 @@ std::vector<std::pair<std::string, double>> causes_of(const StepTime<double>& t)
 
 PlanFigures figures(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan) {
   return PlanArithmetic(question, request, plan).run();
+}
+
+PlanFigures compared_figures(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan) {
+  return PlanArithmetic(question, request, plan).compared();
 }
 
 RankedPlan ranked(const ResolvedQuestion& question, const PlanRequest& request, Plan plan) {

@@ -71,9 +71,10 @@ struct TrainQuestion {
   Objective objective = Objective::kTime;
   std::size_t top = 10;
   bool variants = false;
-  double tie = 0.02;                    ///< a simpler plan is recommended if it is behind by no more than this share
-  std::size_t plan = 0;                 ///< rank of the plan shown in detail; 0 = the recommended one
-  bool explain = false;                 ///< the formulas behind it
+  double tie = 0.02;     ///< a simpler plan is recommended if it is behind by no more than this share
+  std::size_t plan = 0;  ///< rank of the plan shown in detail; 0 = the recommended one
+  bool explain = false;  ///< the formulas behind it
+  bool asides = true;    ///< also a plan on fewer chips and a batch that fills the machine, which rows do not show
   std::vector<LayoutFilter> why_not;    ///< layouts the asker expected: what became of each
   std::optional<ReferenceLayout> from;  ///< what changes against it
   std::vector<std::string> set;         ///< "hw.hbm.bandwidth=5TB/s", "model.layers..."

@@ -12,6 +12,7 @@
 #include "model/usual_batch.h"
 #include "model/usual_stack.h"
 #include "plan/dimensions.h"
+#include "spec/kept.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "train/default_precision.h"
@@ -31,8 +32,8 @@ class Resolver {
  public:
   explicit Resolver(const TrainQuestion& question, ResolvedQuestion job = {}) : q_(question), out_(std::move(job)) {}
 
-  ResolvedQuestion run(const Catalog& catalog, ModelDocument model, bool with_machine) {
-    load(catalog, std::move(model));
+  ResolvedQuestion run(const Catalog& catalog, const ModelDocument& model, bool with_machine) {
+    load(catalog, model);
     workload();
     if (with_machine) machine();
     price();
@@ -51,16 +52,29 @@ class Resolver {
     return out_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
-  void load(const Catalog& catalog, ModelDocument model) {
-    ConfigNode hw = catalog.load(CatalogKind::kHardware, q_.hardware);
-    apply_sets(q_.set, {{"hw", &hw}, {"model", &model.document}});
-    out_.model = load_model(model.document);
+  void load(const Catalog& catalog, const ModelDocument& model) {
+    // As filed both are what other questions of a study have too.
+    const std::shared_ptr<const ConfigNode> filed = kept_document(catalog, CatalogKind::kHardware, q_.hardware);
+    ConfigNode hw;
+    if (q_.set.empty()) {
+      out_.model = load_model(model.document);
+    } else {
+      hw = *filed;
+      ConfigNode changed = model.document;
+      apply_sets(q_.set, {{"hw", &hw}, {"model", &changed}});
+      out_.model = load_model(changed);
+    }
     if (out_.model.draft) {
       throw UserError(fmt::format("{} is a draft, which trains beside its target, not alone", out_.model.name),
                       "scalecalc model shows its size; serve --speculative draft=FILE takes it");
     }
     out_.assumptions = import_assumptions(model);
-    out_.hw = load_hardware(hw, catalog, Unpublished::kAllowed);
+    if (q_.set.empty()) {
+      out_.hw = *kept<HardwareSpec>(catalog, "chip of a question\n" + q_.hardware,
+                                    [&] { return load_hardware(*filed, catalog, Unpublished::kAllowed); });
+    } else {
+      out_.hw = load_hardware(hw, catalog, Unpublished::kAllowed);
+    }
     require_published(out_.hw, {"compute.matmul", "hbm", "host"});
     if (q_.chips > 1 || q_.topology) require_published(out_.hw, {"network"});  // one chip needs none
     out_.efficiency = efficiency_asked_for(q_, out_.hw, out_.model);
@@ -114,7 +128,9 @@ class Resolver {
   /// Measured runs behind each mechanism; the pure roofline is measured by none.
   void evidence(const Catalog& catalog) {
     if (q_.ideal) return;
-    const std::vector<MechanismRuns> rows = load_evidence(catalog.load(CatalogKind::kEvidence, "train"));
+    const auto kept_rows = kept<std::vector<MechanismRuns>>(
+        catalog, "evidence of train", [&] { return load_evidence(catalog.load(CatalogKind::kEvidence, "train")); });
+    const std::vector<MechanismRuns>& rows = *kept_rows;
     for (const Mechanism& m : mechanisms()) {
       out_.evidence.push_back(
           evidence_of(rows, std::string(m.name), out_.hw.family, out_.hw.name, out_.efficiency.stack));
@@ -529,40 +545,25 @@ class Resolver {
 
 }  // namespace
 
-TrainQuestion understood(TrainQuestion q, const Workload& w) {
-  q.seq = w.seq;
-  q.batch_seqs = w.batch_seqs;
-  q.batch_tokens = w.batch_seqs * static_cast<double>(w.seq);
-  q.batch_tolerance = w.batch_tolerance;
-  q.tokens = w.tokens;
-  q.precision = w.precision.name;
-  q.optimizer = w.optimizer.name;
-  q.attention = w.kernel;
-  q.stages = w.runtime.stages;
-  return q;
+namespace {
+
+std::shared_ptr<const ModelDocument> model_asked_for(const TrainQuestion& question, const Catalog& catalog) {
+  return kept<ModelDocument>(catalog, fmt::format("model asked for\n{}\n{}", question.model, question.assume),
+                             [&] { return load_model_document(catalog, question.model, question.assume); });
 }
 
-TrainQuestion understood(TrainQuestion question, const Workload& workload, const HardwareSpec& hw,
-                         const ModelSpec& model) {
-  TrainQuestion q = understood(std::move(question), workload);
-  q.hardware = hw.name;
-  // Where small models' own software gave way, it is the family's that ran.
-  const bool family = q.stack.empty() && workload.memory.stack == hw.efficiency.stack;
-  q.stack = q.ideal ? "" : family ? hw.efficiency.stack : efficiency_asked_for(q, hw, model).stack;
-  if (const Price* usual = hw.default_price(); usual && !q.price) q.price = usual->usd_per_chip_hour;
-  return q;
-}
+}  // namespace
 
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog) {
-  return resolve(question, catalog, load_model_document(catalog, question.model, question.assume));
+  return resolve(question, catalog, *model_asked_for(question, catalog));
 }
 
-ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, ModelDocument model) {
-  return Resolver(question).run(catalog, std::move(model), true);
+ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, const ModelDocument& model) {
+  return Resolver(question).run(catalog, model, true);
 }
 
 ResolvedQuestion resolve_job(const TrainQuestion& question, const Catalog& catalog) {
-  return Resolver(question).run(catalog, load_model_document(catalog, question.model, question.assume), false);
+  return Resolver(question).run(catalog, *model_asked_for(question, catalog), false);
 }
 
 ResolvedQuestion on_machine(const TrainQuestion& question, ResolvedQuestion job) {

@@ -24,12 +24,13 @@ struct ResolvedQuestion {
   KernelChoice kernel;  ///< of attention
   std::optional<double> usd_per_chip_hour;
   RunQuestion run;
+  std::shared_ptr<RunBounds> bounds;  ///< of questions that differ in the number of chips alone; null: its own
 };
 
 /// UserError for everything that is wrong with the question.
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog);
 /// The same for a model that no file has; what `question` names is not looked up.
-ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, ModelDocument model);
+ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, const ModelDocument& model);
 /// The answer to a question that is resolved already.
 TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, const std::function<bool()>& stop = {});
 

@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/text.h"
+#include "config/field_recorder.h"
 #include "config/fields.h"
 #include "validate/measurement.h"
 
@@ -56,16 +58,28 @@ struct SharedFacts {
     const ConfigNode* shape = row.node("model_shape");
     return shape == nullptr && models != nullptr ? models->find(model) : shape;
   }
+  /// What read_shape says of it. A shape of the document is read once where nothing is wrong: problems are told by each
+  /// row that has them.
+  ModelShape shape(const ConfigNode& node, const std::string& model, Problems& problems) const {
+    if (models == nullptr || models->find(model) != &node || !problems.empty()) return read_shape(node, problems);
+    const auto [at, added] = shapes.try_emplace(model);
+    if (added) at->second = read_shape(node, problems);
+    return at->second;
+  }
+
+  mutable std::map<std::string, ModelShape, std::less<>> shapes;  ///< of the document's models, as rows ask
 };
 
-/// The row with what it leaves to `common`.
-inline ConfigNode with_common(const ConfigNode& row, const ConfigNode* common) {
-  ConfigNode out = row;
-  if (common == nullptr || row.kind != ConfigNode::Kind::kMap) return out;
+/// The row with what it leaves to `common`, made in `room` where it leaves anything. To who listens for fields rows are
+/// maps of anything: no row needs what it may leave to `common`.
+inline const ConfigNode& with_common(const ConfigNode& row, const ConfigNode* common, ConfigNode& room) {
+  if (common == nullptr && FieldRecorder::current() == nullptr) return row;
+  room = row;
+  if (common == nullptr || row.kind != ConfigNode::Kind::kMap) return room;
   for (const ConfigNode::Entry& entry : common->entries) {
-    if (row.find(entry.key) == nullptr) out.entries.push_back(entry);
+    if (row.find(entry.key) == nullptr) room.entries.push_back(entry);
   }
-  return out;
+  return room;
 }
 
 /// The document's list of rows; null if it has none.
@@ -95,7 +109,8 @@ auto read_rows(const ConfigNode& document) {
   std::vector<decltype(RowReader(document, shared, problems).run())> out;
   std::set<std::string> ids;
   for (const ConfigNode& row : rows->items) {
-    const ConfigNode item = with_common(row, shared.common);
+    ConfigNode room;
+    const ConfigNode& item = with_common(row, shared.common, room);
     out.push_back(RowReader(item, shared, problems).run());
     if (!ids.insert(out.back().id).second) {
       problems.add(item.span, fmt::format("the id {} is used twice", in_quotes(out.back().id)));

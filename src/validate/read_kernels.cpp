@@ -20,7 +20,7 @@ class KernelReader {
 
   KernelMeasurement run() {
     out_.where = f_.span();
-    out_.group = f_.optional_text("group").value_or(f_.span().file);
+    out_.group = f_.optional_text("group").value_or(f_.span().file.str());
     out_.id = f_.text("id");
     for (const char* told : {"source", "notes"}) f_.optional_text(told);
     question_.calibrated = true;

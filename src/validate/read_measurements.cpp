@@ -38,22 +38,23 @@ class ShapeReader {
     experts();
     attention();
     for (const ConfigNode::Entry& entry : node_.entries) {
-      if (!known_.contains(entry.key) && !is_note(entry.key)) out_.unread.push_back(entry.key);
+      const bool known = std::find(known_.begin(), known_.end(), entry.key) != known_.end();
+      if (!known && !is_note(entry.key)) out_.unread.push_back(entry.key);
     }
     return std::move(out_);
   }
 
  private:
   std::int64_t required(const char* key, Range range = kWidthRange) {
-    known_.insert(key);
+    known_.emplace_back(key);
     return f_.count(key, range);
   }
   std::int64_t optional(const char* key, Range range, std::int64_t otherwise = 0) {
-    known_.insert(key);
+    known_.emplace_back(key);
     return f_.optional_count(key, range).value_or(otherwise);
   }
   bool flag(const char* key) {
-    known_.insert(key);
+    known_.emplace_back(key);
     return f_.flag(key, false);
   }
 
@@ -69,7 +70,7 @@ class ShapeReader {
     out_.tied_embeddings = flag("tied_embeddings");
     out_.parallel_block = flag("parallel_block");
     out_.expert_bias = flag("expert_bias");
-    known_.insert("pos");
+    known_.emplace_back("pos");
     out_.learned_positions = f_.optional_text("pos").value_or("") == "learned";
   }
 
@@ -87,7 +88,7 @@ class ShapeReader {
   }
 
   void attention() {
-    known_.insert({"mla", "attn_window", "attn_window_every"});
+    known_.insert(known_.end(), {"mla", "attn_window", "attn_window_every"});
     out_.window = f_.optional_count("attn_window", kWidthRange).value_or(0);
     out_.window_every = window_every(f_.optional_text("attn_window_every").value_or("0"));
     const ConfigNode* mla = f_.node("mla");
@@ -103,7 +104,7 @@ class ShapeReader {
 
   const ConfigNode& node_;
   Fields f_;
-  std::set<std::string, std::less<>> known_;
+  std::vector<std::string_view> known_;
   ModelShape out_;
 };
 
@@ -250,7 +251,7 @@ class RowReader {
     out_.workload = kWorkloads[f_.optional_word("workload", {"pretrain", "sft", "lora"}).value_or(0)];
     out_.framework = f_.optional_text("framework").value_or("");
     const ConfigNode* shape = shared_.shape_of(f_, out_.model);
-    if (shape != nullptr) out_.shape = read_shape(*shape, problems_);
+    if (shape != nullptr) out_.shape = shared_.shape(*shape, out_.model, problems_);
     out_.mtp_layers = f_.optional_count("mtp_layers", {0, kMtpLayers.max}).value_or(0);
   }
 

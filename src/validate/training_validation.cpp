@@ -209,24 +209,38 @@ constexpr std::size_t kFewestLayouts = 3;
 constexpr std::size_t kFewestOfModel = 5;
 
 /// Runs of one source that differ in layout alone: the same model, machine, batch and precision.
-std::string same_job(const Measurement& row) {
+std::string same_job(const PredictedRow& predicted) {
+  const Measurement& row = predicted.row;
   return fmt::format("{}|{}|{}|{}|{}|{}|{}", row.group, row.model, row.chip, row.chips, row.seq, row.batch_seqs,
                      row.precision);
 }
 
 /// Runs of one model on one kind of chip, whatever the machine's size, the batch and the source.
-std::string same_model(const Measurement& row) { return fmt::format("{}|{}", row.model, row.chip); }
+std::string same_model(const PredictedRow& row) { return fmt::format("{}|{}", row.row.model, row.row.chip); }
+
+/// Sets are in the order of their names, and their number says it too: names are put into words once, as every row
+/// stands in a set of each axis.
+void number_sets(std::vector<PredictedRow>& rows, std::string (*name)(const PredictedRow&),
+                 std::size_t Training::Costed::*number) {
+  std::vector<std::string> names;
+  names.reserve(rows.size());
+  for (const PredictedRow& row : rows) names.push_back(name(row));
+  std::vector<std::string> sorted = names;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].*number =
+        static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), names[i]) - sorted.begin());
+  }
+}
 
 struct LayoutTimes {
   std::vector<double> measured, predicted;  ///< chip-seconds a token
 };
 
-using NameOf = std::string (*)(const Measurement&);
-
-/// What layouts are compared in and what makes two of them different beside the layout itself.
+/// What layouts are compared in and what makes two of them different beside the layout itself; null: nothing.
 struct LayoutSets {
-  NameOf set;
-  NameOf variant;
+  std::size_t Training::Costed::*set;
+  std::size_t Training::Costed::*variant;
   std::size_t fewest = 0;
 };
 
@@ -235,13 +249,14 @@ std::vector<LayoutTimes> layout_sets(const std::vector<const PredictedRow*>& row
   const auto per_token = [](const PredictedRow& row) {
     return static_cast<double>(row.row.chips) / (row.row.batch_seqs * static_cast<double>(row.row.seq));
   };
-  std::map<std::string, std::map<std::pair<std::string, Layout>, const PredictedRow*>> sets;
+  std::map<std::size_t, std::map<std::pair<std::size_t, Layout>, const PredictedRow*>> sets;
   for (const PredictedRow* row : rows) {
-    const PredictedRow*& best = sets[kind.set(row->row)][{kind.variant(row->row), row->layout}];
+    const std::size_t variant = kind.variant == nullptr ? 0 : row->*kind.variant;
+    const PredictedRow*& best = sets[row->*kind.set][{variant, row->layout}];
     if (best == nullptr || row->measured * per_token(*row) < best->measured * per_token(*best)) best = row;
   }
   std::vector<LayoutTimes> out;
-  for (const auto& [name, layouts] : sets) {
+  for (const auto& [number, layouts] : sets) {
     if (layouts.size() < kind.fewest) continue;
     LayoutTimes times;
     for (const auto& [layout, row] : layouts) {
@@ -339,7 +354,7 @@ PredictedRow Training::predict(const Measurement& row, const ValidateQuestion& q
   out.stack = question.resolved.efficiency.stack;
   out.basis = question.basis;
   out.by_default = question.basis == StackBasis::kDefault;
-  out.figures = figures(question.resolved, request_of(question), found.plan);
+  out.figures = compared_figures(question.resolved, request_of(question), found.plan);
   if (q.compared == Compared::kMemory) {
     compare_memory(out, found.plan, question.resolved.workload.memory);
   } else {
@@ -365,8 +380,13 @@ void Training::count(const std::vector<const PredictedRow*>& rows, Compared comp
   }
   by_source(rows, out);
   if (compared != Compared::kStepTime) return;
-  out.of_job = ranks(rows, {same_job, [](const Measurement&) { return std::string(); }, kFewestLayouts});
-  out.of_model = ranks(rows, {same_model, same_job, kFewestOfModel});
+  out.of_job = ranks(rows, {&Costed::job, nullptr, kFewestLayouts});
+  out.of_model = ranks(rows, {&Costed::model_on_chip, &Costed::job, kFewestOfModel});
+}
+
+void Training::weigh_together(std::vector<Predicted>& rows) {
+  number_sets(rows, same_job, &Costed::job);
+  number_sets(rows, same_model, &Costed::model_on_chip);
 }
 
 Compared compared_by_default(const std::vector<Measurement>& rows) {

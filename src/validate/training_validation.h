@@ -58,6 +58,7 @@ struct Training {
     std::string kernel, kernel_why;           ///< of attention
     std::vector<std::string> chosen;          ///< what the row does not say and the search chose
     std::vector<std::string> assumed;         ///< savings assumed so that it fits
+    std::size_t job = 0, model_on_chip = 0;   ///< sets it stands in, numbered in the order of their names
   };
   struct Counts {
     std::optional<double> source_mean_abs, source_median_abs, source_bias;  ///< mean over source groups of each group's
@@ -76,7 +77,7 @@ struct Training {
   static std::string stack_named(const Catalog& catalog, const std::string& name);
   static Predicted predict(const Measurement& row, const ValidateQuestionOf<Training>& question, const Catalog& catalog,
                            const Stop& stop);
-  static void weigh_together(std::vector<Predicted>&) {}
+  static void weigh_together(std::vector<Predicted>& rows);
   static void count(const std::vector<const Predicted*>& rows, Compared compared, ErrorsOf<Training>& out);
 };
 

@@ -6,7 +6,7 @@
 //   axes()              what its rows are grouped by; group_name(row, axis) is the group of one
 //   stack_named()       a stack of --stack by its name; name_stacks(rows, catalog) sets each row's own
 //   predict()           one row, or NotPredicted; Stopped if asked to end before
-//   weigh_together()    what a prediction is worth beside the other rows'; may do nothing
+//   weigh_together()    what a prediction is worth beside the other rows', and which it stands beside; may do nothing
 //   count()             its own sums
 #pragma once
 

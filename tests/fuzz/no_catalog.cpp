@@ -3,4 +3,5 @@
 
 namespace scalecalc {
 std::span<const EmbeddedFile> embedded_catalog() { return {}; }
+EmbeddedLabels embedded_labels() { return {}; }
 }  // namespace scalecalc

@@ -73,7 +73,7 @@ void check(const Json& config) {
   } catch (const UserError& error) {
     for (const Diagnostic& d : error.diagnostics()) {
       RC_LOG() << render(d);
-      RC_ASSERT(d.where.file == "config.json");
+      RC_ASSERT(d.where.file.str() == "config.json");
       RC_ASSERT(d.where.line >= 1);
       // The loader's words would mean that the import let something pass.
       RC_ASSERT(d.message.find("layers entry") == std::string::npos);

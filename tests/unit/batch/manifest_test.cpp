@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "batch/digest.h"
+#include "config/catalog.h"
+#include "config/embedded_digest.h"
 #include "support/errors.h"
 #include "support/scratch.h"
 #include "support/studies.h"
@@ -13,6 +15,15 @@ namespace {
 TEST(Sha256, IsTheStandardOne) {
   // FIPS 180-2, appendix B.1
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Manifest, TheCatalogsHashIsThatOfItsFiles) {
+  std::string all;
+  for (const EmbeddedFile& file : embedded_catalog()) {
+    const std::string text = text_of(file);
+    all += std::string(file.path) + " " + std::to_string(text.size()) + "\n" + text;
+  }
+  EXPECT_EQ(embedded_catalog_sha256(), sha256(all));
 }
 
 TEST(Manifest, ReadsBackAsWritten) {

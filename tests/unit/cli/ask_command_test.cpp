@@ -82,6 +82,24 @@ TEST(AskCommand, NothingFitsIsAReasonToo) {
   EXPECT_TRUE(reply.reason.starts_with("Nothing fits.")) << reply.reason;
 }
 
+/// Questions of a study share bounds of families, and rows leave asides out: the rows are those of a question alone.
+TEST(AskCommand, NeighboursAreAnsweredAsIfAlone) {
+  const Ask asked = ask();
+  for (const char* chips : {"16", "24", "64", "16"}) {
+    for (const char* batch : {"1M", "4M"}) {
+      const StudyQuestion question{
+          "train", {"llama3-8b"}, {{"--hw", {"h100-sxm"}}, {"--chips", {chips}}, {"--batch-tokens", {batch}}}};
+      const StudyReply together = asked(question);
+      EXPECT_EQ(together.exit, 0) << together.reason;
+      std::ostringstream alone;
+      std::ostringstream err;
+      Environment env{.out = alone, .err = err};
+      run({"train", "llama3-8b", "--hw", "h100-sxm", "--chips", chips, "--batch-tokens", batch, "-o", "row"}, env);
+      EXPECT_EQ(together.records, alone.str()) << chips << " chips, " << batch;
+    }
+  }
+}
+
 TEST(AskCommand, SeveralThreadsMayAsk) {
   const Ask asked = ask();
   const std::string expected = asked(roofline("512x8192x28672")).records;

@@ -52,6 +52,17 @@ TEST(Options, AcceptsFlagsInEveryForm) {
   EXPECT_EQ(parse({"--", "--hw"}).positionals(), Words{"--hw"});
 }
 
+TEST(Options, WhatIsSaidButOneFlagIsAKey) {
+  const auto said = [](const Words& words) { return parse(words).said_but("--chips"); };
+  EXPECT_EQ(said({"m", "--hw", "x", "--chips", "8"}), said({"m", "--chips", "16", "--hw=x"}));
+  EXPECT_EQ(said({"m", "--hw", "x", "--chips", "8"}), said({"m", "--hw", "x"}));
+  EXPECT_NE(said({"m", "--hw", "x"}), said({"m", "--hw", "y"}));
+  EXPECT_NE(said({"m", "--hw", "x"}), said({"n", "--hw", "x"}));
+  EXPECT_NE(said({"m", "--hw", "x"}), said({"m", "--hw", "x", "--variants"}));
+  EXPECT_NE(said({"m", "--set", "a=1", "--set", "b=2"}), said({"m", "--set", "a=1 3:b=2"})) << "values may hold blanks";
+  EXPECT_NE(said({"m", "n"}), said({"m 1:n"}));
+}
+
 TEST(Options, KeepsValuesAsTheyAreWritten) {
   EXPECT_EQ(parse({"--chips", "010"}).value("--chips"), "010");
   EXPECT_EQ(parse({"--chips", "-4"}).value("--chips"), "-4");

@@ -85,6 +85,16 @@ std::string unknown_train_hint() {
   return "did you mean 'train'? commands: " + join(names, ", ");
 }
 
+TEST(Run, ACommandIsFoundByItsName) {
+  for (const Command& command : commands()) {
+    const Command* found = find_command(command.name);
+    ASSERT_NE(found, nullptr) << command.name;
+    EXPECT_EQ(found->name, command.name);
+    EXPECT_EQ(found->run, command.run) << command.name;
+  }
+  EXPECT_EQ(find_command("trian"), nullptr);
+}
+
 TEST(Run, UnknownCommands) {
   EXPECT_EQ(run_words({"trian"}).err, "error: unknown command 'trian'\nhint: " + unknown_train_hint() + "\n");
   EXPECT_EQ(run_words({"--jsno"}).err,

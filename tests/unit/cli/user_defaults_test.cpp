@@ -111,7 +111,7 @@ TEST_F(UserDefaults, ContradictNothing) {
 TEST_F(UserDefaults, AMisspeltKeyIsAnErrorWithItsPlace) {
   write("cloud: GCP\nstak: megatron\n");
   const Diagnostic found = complaint();
-  EXPECT_EQ(found.where.file, file());
+  EXPECT_EQ(found.where.file.str(), file());
   EXPECT_EQ(found.where.line, 2);
   EXPECT_EQ(found.where.column, 1);
   EXPECT_NE(found.hint.find("stack"), std::string::npos);
@@ -123,7 +123,7 @@ TEST_F(UserDefaults, AMisspeltChipIsAnErrorWithItsPlace) {
   EXPECT_EQ(found.where.line, 1);
   EXPECT_NE(found.hint.find("h100-sxm"), std::string::npos);
   fs::remove(file());
-  EXPECT_EQ(complaint({{"SCALECALC_PRICE", "h100-smx=2"}}).where.file, "SCALECALC_PRICE");
+  EXPECT_EQ(complaint({{"SCALECALC_PRICE", "h100-smx=2"}}).where.file.str(), "SCALECALC_PRICE");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST_F(UserCatalog, FindsFilesByNameAliasAndPath) {
   EXPECT_EQ(catalog.load(CatalogKind::kHardware, "my own").find("title")->text, "first");
   EXPECT_EQ(catalog.load(CatalogKind::kHardware, "lab/proto-9").find("name")->text, "lab/proto-9");
   const ConfigNode by_path = catalog.load(CatalogKind::kHardware, at("hardware/my-chip.yaml"));
-  EXPECT_EQ(by_path.span.file, at("hardware/my-chip.yaml"));
+  EXPECT_EQ(by_path.span.file.str(), at("hardware/my-chip.yaml"));
   EXPECT_EQ(catalog.load(CatalogKind::kModel, at("models/tiny")).find("hidden_size")->text, "64");
 }
 
@@ -94,7 +94,7 @@ TEST(BuiltInCatalog, FindsNamesAndAliasesWhateverTheirCase) {
   const Catalog catalog;
   const ConfigNode chip = catalog.load(CatalogKind::kHardware, "tpu-v5p");
   EXPECT_EQ(chip.find("name")->text, "tpu-v5p");
-  EXPECT_EQ(chip.span.file, "built-in:hardware/tpu-v5p.yaml");
+  EXPECT_EQ(chip.span.file.str(), "built-in:hardware/tpu-v5p.yaml");
   EXPECT_EQ(catalog.load(CatalogKind::kHardware, "V5P").find("name")->text, "tpu-v5p");
   EXPECT_EQ(catalog.load(CatalogKind::kModel, "meta-llama/Meta-Llama-3-70B").find("name")->text, "llama3-70b");
 }
@@ -125,6 +125,17 @@ TEST(BuiltInCatalog, SuggestsTheNameAndSaysWhereTheOthersAre) {
   EXPECT_NE(error_of(catalog, CatalogKind::kModel, "tpu-v5p"), "") << "kinds do not mix";
 }
 
+TEST(BuiltInCatalog, ALabelIsItsNameWithoutCaseAndSeparators) {
+  EXPECT_EQ(folded("H100 SXM"), "h100sxm");
+  EXPECT_EQ(folded("meta-llama/Meta_Llama-3-70B"), "metallama/metallama370b");
+  EXPECT_EQ(folded("-_ "), "");
+  const EmbeddedLabels all = embedded_labels();
+  for (std::size_t i = 1; i < all.labels.size(); ++i) {
+    const auto text = [&](std::size_t at) { return all.text.substr(all.labels[at].begin, all.labels[at].size); };
+    EXPECT_LT(text(i - 1), text(i)) << "a label is that of one file";
+  }
+}
+
 TEST(BuiltInCatalog, EveryFileParsesAndAnswersToItsLabels) {
   for (const EmbeddedFile& file : embedded_catalog()) {
     const std::string folder(file.path.substr(0, file.path.find('/')));
@@ -133,7 +144,7 @@ TEST(BuiltInCatalog, EveryFileParsesAndAnswersToItsLabels) {
                              : folder == "models" ? CatalogKind::kModel
                                                   : CatalogKind::kEfficiency;
     const ConfigNode node = Catalog().load(kind, std::string(file.name));
-    EXPECT_EQ(node.span.file, "built-in:" + std::string(file.path)) << "two files share a name or alias";
+    EXPECT_EQ(node.span.file.str(), "built-in:" + std::string(file.path)) << "two files share a name or alias";
     EXPECT_EQ(node.find("name")->text, file.name);
   }
 }
@@ -156,9 +167,9 @@ TEST_F(UserCatalog, AVariantIsTheLinesThatDiffer) {
   EXPECT_EQ(ours.find("aliases"), nullptr);
   EXPECT_EQ(ours.find("extends"), nullptr);
   EXPECT_EQ(value_at(ours, {"hbm", "bandwidth"}), "4TB/s");
-  EXPECT_EQ(ours.find("hbm")->find("bandwidth")->span.file, at("hardware/ours.yaml"));
+  EXPECT_EQ(ours.find("hbm")->find("bandwidth")->span.file.str(), at("hardware/ours.yaml"));
   EXPECT_EQ(value_at(ours, {"hbm", "capacity"}), value_at(base, {"hbm", "capacity"}));
-  EXPECT_EQ(ours.find("hbm")->find("capacity")->span.file, "built-in:hardware/h200.yaml");
+  EXPECT_EQ(ours.find("hbm")->find("capacity")->span.file.str(), "built-in:hardware/h200.yaml");
   const std::vector<ConfigNode>& tiers = ours.find("network")->items;
   ASSERT_EQ(tiers.size(), base.find("network")->items.size() + 1);
   EXPECT_EQ(value_at(tiers[1], {"oversubscription"}), "4");

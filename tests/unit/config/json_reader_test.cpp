@@ -51,10 +51,10 @@ TEST(ReadJson, KnowsWhereThingsStand) {
   EXPECT_EQ(json_place(root.span), "1:1+1");
   EXPECT_EQ(json_place(root.entries[0].key_span), "2:2+5");
   EXPECT_EQ(json_place(root.entries[0].value.span), "2:9+3");
-  EXPECT_EQ(root.entries[0].value.span.line_text, "\t\"\u00e9t\u00e9\": \"\u00fc\",");
+  EXPECT_EQ(root.entries[0].value.span.line_text.str(), "\t\"\u00e9t\u00e9\": \"\u00fc\",");
   EXPECT_EQ(json_place(root.find("m")->span), "3:7+1");
   EXPECT_EQ(json_place(root.find("m")->find("n")->span), "3:13+2");
-  EXPECT_EQ(root.find("m")->find("n")->span.file, "x.json");
+  EXPECT_EQ(root.find("m")->find("n")->span.file.str(), "x.json");
 }
 
 TEST(ReadJson, DecodesEscapes) {

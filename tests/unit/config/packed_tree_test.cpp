@@ -10,11 +10,11 @@ namespace scalecalc {
 namespace {
 
 void expect_same(const SourceSpan& a, const SourceSpan& b, const std::string& where) {
-  EXPECT_EQ(a.file, b.file) << where;
+  EXPECT_EQ(a.file.str(), b.file.str()) << where;
   EXPECT_EQ(a.line, b.line) << where;
   EXPECT_EQ(a.column, b.column) << where;
   EXPECT_EQ(a.length, b.length) << where;
-  EXPECT_EQ(a.line_text, b.line_text) << where;
+  EXPECT_EQ(a.line_text.str(), b.line_text.str()) << where;
 }
 
 void expect_same(const ConfigNode& a, const ConfigNode& b, const std::string& where) {
@@ -49,6 +49,18 @@ TEST(PackedTree, TheCatalogIsParsedAsItIsWritten) {
   for (const EmbeddedFile& file : embedded_catalog()) {
     const std::string name = "built-in:" + std::string(file.path);
     expect_same(document_of(file), read_yaml(text_of(file), name), std::string(file.path));
+  }
+}
+
+/// A document has a node for every few bytes: what they say of their place they share.
+TEST(PackedTree, NodesOfALineShareItsText) {
+  constexpr std::string_view kText = "a: {b: [1, 2]}\nc: 3\n";
+  const ConfigNode read = read_yaml(kText, "f.yaml");
+  for (const ConfigNode& document : {read, unpack(pack(read, kText), kText, "f.yaml")}) {
+    const ConfigNode& list = *document.find("a")->find("b");
+    EXPECT_EQ(&list.items[0].span.line_text.str(), &list.items[1].span.line_text.str());
+    EXPECT_EQ(&list.items[0].span.file.str(), &document.find("c")->span.file.str());
+    EXPECT_EQ(document.find("c")->span.line_text.str(), "c: 3");
   }
 }
 

@@ -39,8 +39,8 @@ TEST(ReadYaml, KnowsWhereKeysAndValuesStand) {
       "x.yaml");
   EXPECT_EQ(place(root.entries[0].key_span), "1:1+3");
   EXPECT_EQ(place(root.entries[0].value.span), "1:6+5");
-  EXPECT_EQ(root.entries[0].value.span.line_text, "\u00e9t\u00e9: \"\u00fc x\" # comment");
-  EXPECT_EQ(root.entries[0].value.span.file, "x.yaml");
+  EXPECT_EQ(root.entries[0].value.span.line_text.str(), "\u00e9t\u00e9: \"\u00fc x\" # comment");
+  EXPECT_EQ(root.entries[0].value.span.file.str(), "x.yaml");
   EXPECT_EQ(place(root.find("hbm")->span), "2:1+3") << "a block map stands at its key";
   EXPECT_EQ(place(root.find("hbm")->find("capacity")->span), "3:13+5");
   EXPECT_EQ(place(root.find("list")->span), "4:7+1");
@@ -57,7 +57,7 @@ TEST(ReadYaml, ReadsWindowsLineEndsAndByteOrderMarks) {
       "x.yaml");
   EXPECT_EQ(place(root.find("a")->span), "1:4+1");
   EXPECT_EQ(root.find("b")->find("c")->text, "two");
-  EXPECT_EQ(root.find("b")->find("c")->span.line_text, "  c: two");
+  EXPECT_EQ(root.find("b")->find("c")->span.line_text.str(), "  c: two");
 }
 
 TEST(ReadYaml, ReadsJsonIndentedWithTabs) {

@@ -43,7 +43,7 @@ TEST_F(NamedModel, IsAFileOrTheDirectoryItLiesIn) {
     const ModelDocument found = load_model_document(Catalog(), at(name));
     ASSERT_TRUE(found.import.has_value()) << name;
     EXPECT_EQ(load_model(found.document).name, "My-1B");
-    EXPECT_EQ(found.document.find("d_model")->span.file, at("My-1B/") + "config.json");
+    EXPECT_EQ(found.document.find("d_model")->span.file.str(), at("My-1B/") + "config.json");
   }
 }
 

@@ -12,8 +12,8 @@ namespace {
 std::string messages(const UserError& e) {
   std::string out;
   for (const Diagnostic& d : e.diagnostics()) {
-    out += d.where.file + ":" + std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + ": " + d.message +
-           (d.hint.empty() ? "" : " | " + d.hint) + "\n";
+    out += d.where.file.str() + ":" + std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + ": " +
+           d.message + (d.hint.empty() ? "" : " | " + d.hint) + "\n";
   }
   return out;
 }

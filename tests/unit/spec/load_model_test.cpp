@@ -14,7 +14,7 @@ std::string model_errors(const std::string& yaml) {
   } catch (const UserError& e) {
     std::string out;
     for (const Diagnostic& d : e.diagnostics()) {
-      out += d.where.file + ":" + std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + ": " +
+      out += d.where.file.str() + ":" + std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + ": " +
              d.message + (d.hint.empty() ? "" : " | " + d.hint) + "\n";
     }
     return out;

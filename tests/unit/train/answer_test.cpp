@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/figures.h"
 #include "train/question.h"
+#include "train/resolve.h"
 
 namespace scalecalc {
 namespace {
@@ -228,6 +230,45 @@ TEST(Figures, MegatronsConventionReproducesItsPublishedTable) {
   EXPECT_NEAR(convention("megatron-2024"), (six_n + full) * per_token, 1e-6);
   EXPECT_NEAR(convention("megatron"), (six_n + full / 2) * per_token, 1e-6);
   EXPECT_NEAR(convention("torchtitan"), (six_n + full) * per_token, 1e-6);
+}
+
+TEST(Figures, WhatIsComparedIsThatOfTheWholeAnswer) {
+  TrainQuestion question;
+  question.model = "llama3-8b";
+  question.hardware = "h100-sxm";
+  question.chips = 16;
+  question.top = 1;
+  const ResolvedQuestion resolved = resolve(question, Catalog());
+  const PlanRequest request = request_of(question, resolved);
+  const PlanResult found = plan(request);
+  ASSERT_EQ(found.plans.size(), 1U);
+  const PlanFigures whole = figures(resolved, request, found.plans.front());
+  const PlanFigures compared = compared_figures(resolved, request, found.plans.front());
+  EXPECT_EQ(compared.mfu, whole.mfu);
+  EXPECT_EQ(compared.step_low_s, whole.step_low_s);
+  EXPECT_EQ(compared.step_high_s, whole.step_high_s);
+  EXPECT_EQ(compared.bound_by, whole.bound_by);
+  EXPECT_EQ(compared.time_s, whole.time_s);
+  EXPECT_EQ(compared.memory_bytes, whole.memory_bytes);
+  EXPECT_TRUE(compared.memory_by_stage.empty()) << "what nobody compares is left out";
+}
+
+TEST(Answer, AsidesChangeNoPlan) {
+  TrainQuestion question;
+  question.model = "llama3-8b";
+  question.hardware = "h100-sxm";
+  question.chips = 24;
+  const TrainAnswer whole = answer(question, Catalog());
+  question.asides = false;
+  const TrainAnswer plain = answer(question, Catalog());
+  EXPECT_FALSE(plain.cheaper);
+  EXPECT_FALSE(plain.batch_to_fill);
+  ASSERT_EQ(plain.plans.size(), whole.plans.size());
+  for (std::size_t i = 0; i < whole.plans.size(); ++i) {
+    EXPECT_EQ(plain.plans[i].plan.layout, whole.plans[i].plan.layout);
+    EXPECT_EQ(plain.plans[i].plan.step_s, whole.plans[i].plan.step_s);
+  }
+  EXPECT_EQ(plain.recommended->plan.plan.layout, whole.recommended->plan.plan.layout);
 }
 
 }  // namespace

@@ -49,6 +49,38 @@ TEST(ReadMeasurements, ReadsAFileWithSharedModelsAndSources) {
   EXPECT_FALSE(rows[0].layout.vpp) << "neither microbatch nor chunks are said";
 }
 
+TEST(ReadMeasurements, AWrongSharedModelIsToldByEveryRowOfIt) {
+  const std::string row =
+      ", source: s, model: tiny, chip: h100-sxm, chips: 1, seq_len: 64, global_batch_seqs: 1, precision: bf16,\n"
+      "     parallel: {dp: 1}, memory_gib_per_chip: 2}\n";
+  const std::vector<Diagnostic> found = problems_of(
+      "schema: scalecalc-measurements/1\n"
+      "models:\n  tiny: {layers: 2, d_model: -1, heads: 4, head_dim: 16, ffn: 128, vocab: 100}\n"
+      "rows:\n  - {id: a" +
+      row + "  - {id: b" + row);
+  ASSERT_EQ(found.size(), 2U);
+  for (const Diagnostic& d : found) EXPECT_EQ(d.where.line, 3) << d.message;
+}
+
+TEST(ReadMeasurements, RowsOfOneSharedModelHaveTheSameShape) {
+  const std::string row =
+      ", source: s, chip: h100-sxm, chips: 1, seq_len: 64, global_batch_seqs: 1, precision: bf16,\n"
+      "     parallel: {dp: 1}, memory_gib_per_chip: 2";
+  const std::vector<Measurement> rows = test::measurements(
+      "schema: scalecalc-measurements/1\n"
+      "models:\n"
+      "  tiny: {layers: 2, d_model: 64, heads: 4, head_dim: 16, ffn: 128, vocab: 100}\n"
+      "  wide: {layers: 2, d_model: 96, heads: 4, head_dim: 16, ffn: 128, vocab: 100}\n"
+      "rows:\n  - {id: a, model: tiny" +
+      row + "}\n  - {id: b, model: wide" + row + "}\n  - {id: c, model: tiny" + row + "}\n  - {id: d, model: tiny" +
+      row + ",\n     model_shape: {layers: 3, d_model: 64, heads: 4, head_dim: 16, ffn: 128, vocab: 100}}\n");
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[0].shape->d_model, 64);
+  EXPECT_EQ(rows[1].shape->d_model, 96);
+  EXPECT_EQ(rows[2].shape->d_model, 64);
+  EXPECT_EQ(rows[3].shape->layers, 3) << "a row's own shape comes before the document's";
+}
+
 TEST(ReadMeasurements, TheFigureToPredictIsTheTarget) {
   EXPECT_EQ(test::measurement("  target: {step_time_s: 0.75, basis: printed}\n").step_s, 0.75);
 }
@@ -177,7 +209,7 @@ TEST(ReadMeasurements, ReportsEveryProblemWithItsPlace) {
   std::vector<std::string> all;
   for (const Diagnostic& d : found) {
     all.push_back(std::to_string(d.where.line) + ": " + d.message + " " + d.hint);
-    EXPECT_EQ(d.where.file, "runs.yaml");
+    EXPECT_EQ(d.where.file.str(), "runs.yaml");
   }
   const auto has = [&](const std::string& text) {
     return std::any_of(all.begin(), all.end(), [&](const std::string& s) { return s.find(text) != std::string::npos; });
