@@ -1,22 +1,37 @@
+// The only file that knows spdlog. Its default logger writes to standard output and reads the terminal by its own
+// rules, so this one gets its sink, its level and its colour from us.
 #include "cli/log.h"
 
-#include <ostream>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include "base/quoting.h"
 
 namespace scalecalc::cli {
 
-Log::Log(std::ostream& err, Verbosity verbosity, bool colour) : err_(err), verbosity_(verbosity), colour_(colour) {}
+struct Log::State {
+  spdlog::logger logger;
+  bool colour;
+};
+
+Log::Log(std::ostream& err, Verbosity verbosity, bool colour)
+    : state_(
+          new State{spdlog::logger("scalecalc", std::make_shared<spdlog::sinks::ostream_sink_st>(err, true)), colour}) {
+  state_->logger.set_pattern("%v");
+  switch (verbosity) {
+    case Verbosity::kQuiet: state_->logger.set_level(spdlog::level::err); break;
+    case Verbosity::kNormal: state_->logger.set_level(spdlog::level::warn); break;
+    case Verbosity::kVerbose: state_->logger.set_level(spdlog::level::info); break;
+  }
+}
+
+Log::~Log() = default;
 
 void Log::warning(const std::string& text) {
-  if (verbosity_ == Verbosity::kQuiet) return;
-  // In one piece, as others may write there too.
-  err_ << (colour_ ? "\x1b[33mwarning:\x1b[0m " : "warning: ") + printable_lines(text) + "\n" << std::flush;
+  // The text is an argument, never a format: names in it come from users' files.
+  state_->logger.warn("{}{}", state_->colour ? "\x1b[33mwarning:\x1b[0m " : "warning: ", printable_lines(text));
 }
 
-void Log::info(const std::string& text) {
-  if (verbosity_ != Verbosity::kVerbose) return;
-  err_ << printable_lines(text) + "\n" << std::flush;
-}
+void Log::info(const std::string& text) { state_->logger.info("{}", printable_lines(text)); }
 
 }  // namespace scalecalc::cli

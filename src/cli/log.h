@@ -1,7 +1,8 @@
 // Messages about the work, on standard error. Results never go through here.
 #pragma once
 
-#include <iosfwd>
+#include <memory>
+#include <ostream>
 #include <string>
 
 namespace scalecalc::cli {
@@ -11,6 +12,7 @@ enum class Verbosity { kQuiet, kNormal, kVerbose };
 class Log {
  public:
   Log(std::ostream& err, Verbosity verbosity, bool colour);
+  ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
@@ -19,9 +21,8 @@ class Log {
   void info(const std::string& text);
 
  private:
-  std::ostream& err_;
-  Verbosity verbosity_;
-  bool colour_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace scalecalc::cli

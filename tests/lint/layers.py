@@ -11,6 +11,7 @@ FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},
     "CLI/": {"cli/"},
+    "spdlog/": {"cli/log.cpp"},
     "tbb/": {"plan/planner.cpp", "batch/run_shard.cpp"},
     "sqlite3.h": {"batch/database.h", "profile/read_nsight.cpp"},
     "zlib.h": {"profile/byte_source.cpp", "base/inflate.cpp", "cmake/embed_catalog.cpp", "cmake/deflate.cpp"},
