@@ -1,7 +1,8 @@
 # The program, and the library by which others ask the same (docs/api.md).
 set(api_sources src/api/program.cpp src/api/scalecalc.cpp)
 # Before the libraries, so that of functions compiled twice (of templates, and inline) the fast ones are taken.
-set(fast_objects $<TARGET_OBJECTS:scalecalc_search> $<TARGET_OBJECTS:scalecalc_base>)
+set(fast_objects $<TARGET_OBJECTS:scalecalc_layouts> $<TARGET_OBJECTS:scalecalc_search>
+                 $<TARGET_OBJECTS:scalecalc_base>)
 
 add_library(scalecalc_api STATIC ${api_sources})
 target_link_libraries(scalecalc_api PUBLIC scalecalc_options PRIVATE scalecalc_cli scalecalc_warnings)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <type_traits>
 
 namespace scalecalc {
 namespace {
@@ -19,6 +20,7 @@ class ExpertNest {
   bool fold_all(Group& folded, Group& rest) const {
     return fold(std::span(groups_).subspan(first_), ep_, folded, rest);
   }
+  bool of_tensor_ranks() const { return first_ == 0; }
   /// Inside one FSDP replica, where shards of expert weights lie.
   bool fold_replica(Group& folded, Group& rest) const {
     return fold(std::span(groups_).first(3).subspan(first_), ep_, folded, rest);
@@ -93,14 +95,19 @@ MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const 
   if (!same.of(kCp, kFsdp)) out.shard = channel(merge(cp, fsdp), "FSDP group");
   if (!same.of(kDp)) {
     out.replicate = channel(dp, "replica group");
-    out.expert_replicate = channel(dp, "expert replica group");
+    out.expert_replicate = std::is_same_v<R, double> ? out.replicate : channel(dp, "expert replica group");
   }
-  if (!same.of(kCp, kFsdp, kDp)) out.data = channel(merge(merge(cp, fsdp), dp), "data group");
+  const auto data = [&] { return merge(merge(cp, fsdp), dp); };
+  if (!same.of(kCp, kFsdp, kDp)) out.data = channel(data(), "data group");
   Group folded;
   Group rest;
   const ExpertNest nest(placement, layout);
   if (!same.of(kTp, kCp, kFsdp, kDp)) {
-    nest.fold_all(folded, rest);
+    if (layout.ep == 1) {
+      rest = nest.of_tensor_ranks() ? merge(placement.of(kTp), data()) : data();
+    } else {
+      nest.fold_all(folded, rest);
+    }
     out.expert_data = channel(rest, "expert data group");
     out.ep = make_channel(hw, slice, rates, folded, "ep", routing);
   }

@@ -125,7 +125,12 @@ class TorusPlacer {
       if (dim + 1 == kMeshDims && across != free) continue;  // slices left over: no placement
       Group group;
       group.tiers[1] = across;
-      split(dim, 0, degree / across, used, used, group, slices_used * across);
+      if (degree == across) {  // nothing is left for the axes
+        current_.dims[dim] = group;
+        place(dim + 1, used, slices_used * across);
+      } else {
+        split(dim, 0, degree / across, used, used, group, slices_used * across);
+      }
     }
   }
 
@@ -147,7 +152,7 @@ class TorusPlacer {
       if (factor > left || factor > free) break;
       if (factor < (last ? std::max(left, least) : least) || left % factor != 0 || free % factor != 0) continue;
       AxisPart& part = group.axes[axis];
-      part = {.size = factor, .stride = before[axis], .ring = slice_.wraps[axis] && factor == free && factor > 1};
+      if (factor > 1) part = {.size = factor, .stride = before[axis], .ring = slice_.wraps[axis] && factor == free};
       used[axis] = before[axis] * factor;
       split(dim, axis + 1, left / factor, before, used, group, slices_used);
       part = {};

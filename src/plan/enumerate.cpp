@@ -313,6 +313,7 @@ void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out
     const Layout layout{.pp = pp, .vpp = pipeline.vpp, .schedule = pipeline.schedule, .split = ends};
     if (refused(FactGroup::kPipeline, layout)) continue;
     pipeline.facts = facts_.pipeline(layout);
+    pipeline.stages = {};  // not those of the ends before
     pipeline.stages.shapes = partition(*request_.model, layout, usual);
     pipeline.stages.most_treated = most_treated(request_, pipeline.stages.shapes);
     for (const StageShape& stage : pipeline.stages.shapes) {

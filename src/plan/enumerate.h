@@ -92,8 +92,13 @@ class Space {
   /// pipelines that no fact and no floor of memory tells apart.
   template <class Visit>
   void members_alike(const Family& family, SearchStats& stats, Visit&& visit) const {
-    walk(
-        family, stats, [](const Pipelines& p) -> const std::vector<Alike>& { return p.alike; }, visit);
+    walk(family, stats, Pipelines::all_alike, visit);
+  }
+  /// The same of one split of the family, of whose inner degrees facts().inner says so.
+  template <class Visit>
+  void members_alike(const Family& family, FactSet inner, const Split& split, SearchStats& stats, Visit&& visit) const {
+    Branch branch{family.slice, family.layout};
+    walk(family, inner, split, branch, stats, Pipelines::all_alike, visit);
   }
 
   /// The ways to shard a member's state over its data ranks: ZeRO 0, 1, 2, and ZeRO-3 over every divisor of the ranks
@@ -116,38 +121,43 @@ class Space {
     std::vector<Pipeline> all;
     std::vector<Alike> each;   ///< all, one by one
     std::vector<Alike> alike;  ///< those that may run with the same microbatches and are counted alike
+    static const std::vector<Alike>& all_alike(const Pipelines& p) { return p.alike; }
   };
 
   template <class Of, class Visit>
   void walk(const Family& family, SearchStats& stats, Of&& of, Visit&& visit) const {
     Branch branch{family.slice, family.layout};
-    Layout& layout = branch.layout;
     const FactSet inner = facts_.inner(family.layout);
+    for (const Split& split : *family.splits) walk(family, inner, split, branch, stats, of, visit);
+  }
+
+  template <class Of, class Visit>
+  void walk(const Family& family, FactSet inner, const Split& split, Branch& branch, SearchStats& stats, Of&& of,
+            Visit&& visit) const {
+    Layout& layout = branch.layout;
+    if (!place(family, split, layout, stats)) return;
     constexpr std::array<bool, 2> kOverlaps{true, false};
-    for (const Split& split : *family.splits) {
-      if (!place(family, split, layout, stats)) continue;
-      const Pipelines& pipelines = pipelines_.at(split.pp);
-      std::array<FactSet, kOverlaps.size()> ranks{};  // asked once for all pipelines
+    const Pipelines& pipelines = pipelines_.at(split.pp);
+    std::array<FactSet, kOverlaps.size()> ranks{};  // asked once for all pipelines
+    for (const bool overlap : kOverlaps) {
+      layout.ep_overlap = overlap;
+      ranks[overlap ? 1 : 0] = inner & facts_.ranks(layout);
+    }
+    for (const Alike& alike : of(pipelines)) {
+      const Pipeline& pipeline = pipelines.all[alike.first];
+      if (!runs(pipeline, layout, alike.count, stats)) continue;
+      layout.vpp = pipeline.vpp;
+      layout.schedule = pipeline.schedule;
+      layout.split = pipeline.split;
+      branch.stages = &pipeline.stages;
       for (const bool overlap : kOverlaps) {
+        if (!expert_overlap(overlap, layout, alike.count, stats)) continue;
         layout.ep_overlap = overlap;
-        ranks[overlap ? 1 : 0] = inner & facts_.ranks(layout);
-      }
-      for (const Alike& alike : of(pipelines)) {
-        const Pipeline& pipeline = pipelines.all[alike.first];
-        if (!runs(pipeline, layout, alike.count, stats)) continue;
-        layout.vpp = pipeline.vpp;
-        layout.schedule = pipeline.schedule;
-        layout.split = pipeline.split;
-        branch.stages = &pipeline.stages;
-        for (const bool overlap : kOverlaps) {
-          if (!expert_overlap(overlap, layout, alike.count, stats)) continue;
-          layout.ep_overlap = overlap;
-          branch.facts = ranks[overlap ? 1 : 0] & pipeline.facts & facts_.members(layout);
-          if (const auto fact = facts_.refusal(branch.facts)) {
-            stats.refuse(*fact, alike.count);
-          } else {
-            visit(std::as_const(branch), alike.count);
-          }
+        branch.facts = ranks[overlap ? 1 : 0] & pipeline.facts & facts_.members(layout);
+        if (const auto fact = facts_.refusal(branch.facts)) {
+          stats.refuse(*fact, alike.count);
+        } else {
+          visit(std::as_const(branch), alike.count);
         }
       }
     }

@@ -93,7 +93,8 @@ RunBound FamilySearch::run_bound(const Family& family) {
     seconds = std::min(seconds, whole_model_time(in, cheapest_passes(layout)));
   }
   const RunBound out{kBoundRounding * seconds / static_cast<double>(sequences),
-                     activation_floor(input(&whole_model_, largest.layout, free_))};
+                     {activation_floor(input(&whole_model_, largest.layout, free_)),
+                      std::make_shared<const PassFloor>(pass_floor(input(&whole_model_, largest.layout, free_)))}};
   family_ = nullptr;  // it was of here alone
   known_.add(inner, network, out);
   return out;
@@ -104,65 +105,146 @@ double FamilySearch::token_s(const Family& family, const RunBound& bound) const 
   return bound.sequence_s / (static_cast<double>(in_.request->workload.seq) * groups);
 }
 
-double FamilySearch::least_memory_of(const Branch& branch, const ActivationFloor& floor) {
-  return least_memory_of(branch, floor, ways_of(branch), verdicts_.of(branch.layout, branch.facts));
+double FamilySearch::least_memory_of(const Branch& branch, const RunFloors& floors) {
+  return least_memory_of(branch, floors, ways_of(branch), verdicts_.of(branch.layout, branch.facts));
 }
 
-double FamilySearch::least_memory_of(const Branch& branch, const ActivationFloor& floor, const ShardingWays& ways,
+double FamilySearch::least_memory_of(const Branch& branch, const RunFloors& floors, const ShardingWays& ways,
                                      const RecipeVerdict& recipes) const {
-  return least_memory(ways.state, floor, recipes, branch.layout, branch.stages->with_layers) + reserve();
+  return least_memory(ways.state, floors.activations, recipes, branch.layout, branch.stages->with_layers) + reserve();
 }
 
-bool FamilySearch::too_large(const Branch& branch, const ActivationFloor& floor) {
-  return floors_ && !chip_holds(least_memory_of(branch, floor));
+bool FamilySearch::may_hold(const MemberFloor& of, const Layout& layout, double logits) const {
+  const double least = least_on_stages(of.ways->stages, *of.floors->stages, layout, of.branch->stages->shapes, logits);
+  return !(of.capacity < least + reserve());
 }
 
-std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& floor, SearchStats& stats) {
-  if (!in_.request->counts) return 1;
-  std::uint64_t out = 0;
-  Alike alike;
-  const auto add = [&] {
-    if (alike.ways == nullptr) return;
-    const std::uint64_t ways = alike.ways->count;
+bool FamilySearch::may_hold(const MemberFloor& of, const RecipeVerdict& recipes) const {
+  Layout layout = of.branch->layout;
+  for (std::size_t r = kRematCount; r-- > 0;) {  // the last keeps least
+    if (!recipes.remats[r]) continue;
+    layout.remat = static_cast<Remat>(r);
+    layout.offload = recipes.policies[r].offload;
+    if (may_hold(of, layout, of.floors->stages->least_logits)) return true;
+  }
+  return false;
+}
+
+/// What a recipe that is open must do to fit: treat so many layers, or offload activations of so many. Nothing if it
+/// does not fit even so. Time does not fall when it does more.
+std::optional<Layout> FamilySearch::least_done(const MemberFloor& of, Layout layout, double logits,
+                                               std::int64_t most_treated, std::uint8_t offload) const {
+  const auto fewest_of = [&](std::int64_t most, std::int64_t Layout::*number) {
+    layout.*number = fewest(most, [&](std::int64_t layers) {
+      layout.*number = layers;
+      return may_hold(of, layout, logits);
+    });
+    return may_hold(of, layout, logits);
+  };
+  if (layout.remat_layers > 0) {
+    if (!fewest_of(most_treated, &Layout::remat_layers)) return std::nullopt;
+    return layout;
+  }
+  layout.offload = static_cast<std::uint8_t>(offload & ~kOffloadActivations);
+  const bool holds = may_hold(of, layout, logits);
+  const bool may_move = (offload & kOffloadActivations) != 0;
+  layout.offload = 0;
+  if (holds || !may_move) return holds ? std::optional(layout) : std::nullopt;
+  layout.offload = offload;
+  const std::int64_t most = most_offloaded(*in_.request, of.branch->stages->shapes);
+  if (most == 0 || !fewest_of(most, &Layout::offload_layers)) {
+    layout.offload_layers = 0;
+    if (!may_hold(of, layout, logits)) return std::nullopt;
+  }
+  layout.offload = kOffloadActivations;
+  return layout;
+}
+
+/// The least bound of a member's step over its recipes that may fit, `cheapest` being that of the cheapest, fit or not.
+double FamilySearch::fitting_bound(const MemberFloor& of, const RecipeVerdict& recipes, const Layout& layout,
+                                   double cheapest) {
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t r = 0; r < kRematCount; ++r) {
+    const RecipeVerdict::Policy& policy = recipes.policies[r];
+    const std::int64_t treated = policy.for_some ? of.branch->stages->most_treated : 0;
+    for (const bool some : {true, false}) {
+      if (some ? treated == 0 : !policy.for_all) continue;
+      Layout with = layout;
+      with.remat = static_cast<Remat>(r);
+      with.remat_layers = some ? 1 : 0;
+      const std::optional<Layout> done =
+          least_done(of, with, of.floors->stages->least_logits, treated, some ? std::uint8_t{0} : policy.offload);
+      if (!done) continue;
+      if (done->remat == layout.remat && done->offload == 0) return cheapest;
+      outline(outlined(&of.branch->stages->shapes, *done, bound_of_.channels), bound_phases(*done), outline_);
+      least = std::min(least, step_lower_bound(outline_));
+    }
+  }
+  return std::max(least, cheapest);
+}
+
+bool FamilySearch::too_large(const Branch& branch, const RunFloors& floors) {
+  return floors_ && !chip_holds(least_memory_of(branch, floors));
+}
+
+std::vector<std::uint64_t> FamilySearch::count(const Run& run, const RunFloors& floors, SearchStats& stats) {
+  std::vector<std::uint64_t> out(run.size(), in_.request->counts ? 0 : 1);
+  if (!in_.request->counts) return out;
+  const auto add = [&](Alike&& alike) {
+    if (alike.members == 0) return;
     stats.add_cuts(alike.ways->cuts, alike.members);
     for (const RecipeVerdict::Refused& refused : alike.recipes->refused) {
-      const std::uint64_t layouts = ways * (refused.for_all * alike.members + refused.for_some * alike.treating);
+      const std::uint64_t layouts =
+          alike.ways->count * (refused.for_all * alike.members + refused.for_some * alike.treating);
       if (layouts > 0) stats.refuse(refused.fact, layouts);
     }
-    const std::uint64_t layouts =
-        ways * (alike.recipes->for_all * alike.members + alike.recipes->for_some * alike.treating);
-    stats.candidates += layouts;
-    if (alike.too_large) {
-      stats.rejected[static_cast<std::size_t>(Reject::kMemory)] += layouts;
-    } else {
-      out += layouts;
-    }
   };
-  space_.members_alike(family, stats, [&](const Branch& branch, std::uint64_t members) {
-    if (space_.facts().tells_members_apart()) {  // what is known of the last one ends here
-      add();
-      alike = {};
+  std::vector<Family> families;
+  std::vector<FactSet> inner;
+  for (std::size_t f = run.begin; f < run.end; ++f) {
+    families.push_back(space_.family(run, f));
+    inner.push_back(space_.facts().inner(families.back().layout));
+  }
+  // Members that overlap their exchange and those that do not take turns, and pipelines fed from both ends come between
+  // others: what is known of each last one is kept, for the other microbatches of its ranks.
+  std::array<Alike, 4> last;
+  const bool apart = space_.facts().tells_members_apart();  // then it ends with the member
+  for (const Split& split : *families.front().splits) {
+    for (std::size_t f = 0; f < families.size(); ++f) {
+      space_.members_alike(families[f], inner[f], split, stats, [&](const Branch& branch, std::uint64_t members) {
+        const Layout& l = branch.layout;
+        Alike& alike = last[(l.ep_overlap ? 2U : 0U) + (l.schedule == Schedule::kDualPipe ? 1U : 0U)];
+        if (apart || alike.ways == nullptr || alike.data != l.dp || alike.facts != branch.facts) {
+          for (Alike& known : last) {
+            if (apart || &known == &alike) add(std::exchange(known, {}));
+          }
+          alike = {&ways_of(branch), &verdicts_.of(l, branch.facts), l.dp, branch.facts};
+        }
+        const std::uint64_t treating = branch.stages->most_treated > 0 ? members : 0;
+        alike.members += members;
+        alike.treating += treating;
+        const std::uint64_t layouts =
+            alike.ways->count * (alike.recipes->for_all * members + alike.recipes->for_some * treating);
+        stats.candidates += layouts;
+        if (floors_ && !chip_holds(least_memory_of(branch, floors, *alike.ways, *alike.recipes))) {
+          stats.rejected[static_cast<std::size_t>(Reject::kMemory)] += layouts;
+        } else {
+          out[f] += layouts;
+        }
+      });
     }
-    const ShardingWays* ways = &ways_of(branch);
-    const RecipeVerdict* recipes = &verdicts_.of(branch.layout, branch.facts);
-    const bool large = floors_ && !chip_holds(least_memory_of(branch, floor, *ways, *recipes));
-    if (ways != alike.ways || recipes != alike.recipes || large != alike.too_large) {
-      add();
-      alike = {.ways = ways, .recipes = recipes, .too_large = large};
-    }
-    alike.members += members;
-    if (branch.stages->most_treated > 0) alike.treating += members;
-  });
-  add();
+  }
+  for (Alike& known : last) add(std::move(known));
   return out;
 }
 
-double FamilySearch::bound(const Family& family, const ActivationFloor& floor) {
+double FamilySearch::bound(const Family& family, const RunFloors& floors) {
   enter(family);
-  return least_bound(family, floor, [&](const Layout& layout) -> const PassTotals& { return cheapest_passes(layout); });
+  return least_bound(family, floors, true,
+                     [&](const Layout& layout) -> const PassTotals& { return cheapest_passes(layout); });
 }
 
-std::optional<double> FamilySearch::bound(const Family& family, const ActivationFloor& floor, const Family& larger) {
+std::optional<double> FamilySearch::bound(const Family& family, const RunFloors& floors, const Family& larger) {
   const InnerDegrees inner = bounding_inner(larger);
   const RunBounds::Network network = bound_channels(family.slice, family.layout).network;
   const double share =
@@ -175,27 +257,35 @@ std::optional<double> FamilySearch::bound(const Family& family, const Activation
     passes[paired ? 1 : 0] = scaled(*known, share);
   }
   enter(family);
-  return least_bound(family, floor,
+  return least_bound(family, floors, false,
                      [&](const Layout& layout) -> const PassTotals& { return passes[pairs_experts(layout) ? 1 : 0]; });
 }
 
 template <class Passes>
-double FamilySearch::least_bound(const Family& family, const ActivationFloor& floor, const Passes& passes_of) {
+double FamilySearch::least_bound(const Family& family, const RunFloors& floors, bool own, const Passes& passes_of) {
   double out = std::numeric_limits<double>::infinity();
-  bool overlapped = false;  // the member before was this one with its exchange overlapped, which is never slower
+  // Whether the member before was this one with its exchange overlapped, which is never slower, and stands for both: it
+  // may run fewer recipes, and takes more memory.
+  bool overlapped = false;
   SearchStats counted;
   space_.members(family, counted, [&](const Branch& branch) {
     const Layout& l = branch.layout;
+    if (std::exchange(overlapped, false) && !l.ep_overlap) return;
     const ShardingWays& ways = ways_of(branch);
     const RecipeVerdict& recipes = verdicts_.of(l, branch.facts);
     const bool any = ways.count > 0 && recipes.count(branch.stages->most_treated) > 0;
-    const bool chosen = any && l.ep_overlap && l.schedule != Schedule::kDualPipe;
-    const bool bounded = std::exchange(overlapped, chosen) && !l.ep_overlap;
-    if (!any || bounded || branch.stages->shapes.empty()) return;
-    if (floors_ && !chip_holds(least_memory_of(branch, floor, ways, recipes))) return;
+    if (!any || branch.stages->shapes.empty()) return;
+    if (floors_ && !chip_holds(least_memory_of(branch, floors, ways, recipes))) return;
+    const MemberFloor of{&branch, &floors, &ways, in_.request->hw->hbm_capacity.value()};
+    if (floors_ && !may_hold(of, recipes)) return;
     const Layout layout = cheapest_recipe(l);
     outline(outlined(&branch.stages->shapes, layout, bound_of_.channels), passes_of(layout), outline_);
-    out = std::min(out, kBoundRounding * step_lower_bound(outline_) / tokens_of(layout));
+    const double cheapest = step_lower_bound(outline_);
+    const double each = kBoundRounding / tokens_of(layout);
+    double step = cheapest;
+    if (own && floors_ && leaves_fit_open() && each * step < out) step = fitting_bound(of, recipes, layout, step);
+    overlapped = l.ep_overlap && l.schedule != Schedule::kDualPipe && step == cheapest;
+    out = std::min(out, each * step);
   });
   return out;
 }
@@ -231,6 +321,8 @@ ShardingWays FamilySearch::sharding_ways(const Branch& branch) {
   const std::shared_ptr<const NetworkCost<double>> parameters = parameters_of(inner_of(branch.layout));
   ShardingWays out;
   out.state.fill(std::numeric_limits<double>::infinity());
+  out.stages = no_state(parameters->kinds.size());
+  const std::int32_t parts = branch.layout.schedule == Schedule::kDualPipe ? 2 : 1;
   const std::vector<StateSharding> ways = space_.shardings(branch, out.cuts);
   out.count = ways.size();
   for (const StateSharding& sharding : ways) {
@@ -239,6 +331,7 @@ ShardingWays FamilySearch::sharding_ways(const Branch& branch) {
     StepInput<double> in = outlined(&whole_model_, layout, sizes);
     in.network = parameters.get();
     lower(out.state, in);
+    lower(out.stages, in, parts);
   }
   return out;
 }
@@ -265,8 +358,9 @@ void FamilySearch::prepare(const Member& member) {
   const std::vector<StageShape>& stages = *member.stages;
   PhaseTotals slowest;
   slowest.kinds.resize(network().kinds.size());
-  for (const Recipe& recipe : recipes_) {
-    const PhaseTotals& totals = bound_phases(with_recipe(member.branch->layout, recipe));
+  for (std::size_t r = 0; r < recipes_.size(); ++r) {
+    if (!runs(member, r)) continue;
+    const PhaseTotals& totals = bound_phases(with_recipe(member.branch->layout, recipes_[r]));
     for (std::size_t k = 0; k < totals.kinds.size(); ++k) {
       slowest.kinds[k].forward = totals.kinds[k].forward;
       double& backward = slowest.kinds[k].backward.time;
@@ -331,17 +425,17 @@ MeshChannels<double> FamilySearch::unplaced(std::size_t slice, const Layout& lay
   out.shard = alone(slice, sizes.shard.size);
   out.data = alone(slice, sizes.data.size);
   out.replicate = alone(slice, layout.dp);
-  out.expert_shard = alone(slice, sizes.expert_shard.size);
-  out.expert_data = alone(slice, sizes.expert_data.size);
+  out.expert_shard = alone(slice, sizes.expert_shard.size, true);
+  out.expert_data = alone(slice, sizes.expert_data.size, true);
   out.expert_replicate = out.replicate;
   return out;
 }
 
-const Channel<double>& FamilySearch::alone(std::size_t slice, std::int64_t size) {
-  const auto key = std::pair(slice, size);
+const Channel<double>& FamilySearch::alone(std::size_t slice, std::int64_t size, bool apart) {
+  const std::tuple key(slice, size, apart);
   const auto it = alone_.find(key);
   if (it != alone_.end()) return it->second;
-  return alone_.emplace(key, best_channel(*in_.request->hw, in_.request->slices[slice], in_.network, size))
+  return alone_.emplace(key, best_channel(*in_.request->hw, in_.request->slices[slice], in_.network, size, apart))
       .first->second;
 }
 

@@ -79,7 +79,7 @@ std::shared_ptr<const NetworkCost<double>> FamilySearch::cost_of(const InnerDegr
   return out;
 }
 
-FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& floor, std::uint64_t candidates,
+FamilyResult FamilySearch::visit(const Family& family, const RunFloors& floors, std::uint64_t candidates,
                                  const Ranker& ranker, const Ranking& ranking, const std::optional<double>& below,
                                  const std::optional<Plan>& nearest_miss) {
   ranker_ = &ranker;
@@ -91,9 +91,9 @@ FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& fl
   SearchStats counted;  // by count()
   std::uint64_t met = 0;
   space_.members(family, counted, [&](const Branch& branch) {
-    if (too_large(branch, floor)) return;
+    if (too_large(branch, floors)) return;
     const std::optional<Plan>& nearest = out_.nearest_miss ? out_.nearest_miss : nearest_miss;
-    if (!floors_ && nearest && nearest->memory.total().value() < least_memory_of(branch, floor)) {
+    if (!floors_ && nearest && nearest->memory.total().value() < least_memory_of(branch, floors)) {
       // It does not fit and comes no nearer.
       const std::uint64_t layouts =
           ways_of(branch).count * verdicts_.of(branch.layout, branch.facts).count(branch.stages->most_treated);
@@ -101,7 +101,14 @@ FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& fl
       met += layouts;
       return;
     }
-    met += visit_member(member_of(branch));
+    const Member member = member_of(branch, floors);
+    if (floors_ && !may_hold(member.floor, *member.recipes)) {
+      const std::uint64_t layouts = member.floor.ways->count * member.recipes->count(member.most_treated);
+      cut(Reject::kMemory, layouts);
+      met += layouts;
+      return;
+    }
+    met += visit_member(member);
   });
   if (in_.request->counts) out_.stats.pruned += candidates - met;
   return std::move(out_);
@@ -119,7 +126,7 @@ bool FamilySearch::any_fits(const Run& run, const Ranker& ranker) {
   std::set<std::array<std::int64_t, 8>> refused;
   if (recipes_.empty()) return false;
   const bool asked_again = looks_at_ranks(*in_.request);
-  const ActivationFloor floor = run_bound(space_.family(run, run.last())).activations;
+  const RunFloors floors = run_bound(space_.family(run, run.last())).floors;
   for (std::size_t f = run.begin; f < run.end; ++f) {
     const Family family = space_.family(run, f);
     bool entered = false;
@@ -130,12 +137,12 @@ bool FamilySearch::any_fits(const Run& run, const Ranker& ranker) {
       const std::array<std::int64_t, 8> key{
           l.pp,          l.dp,         l.batch_seqs(),      l.vpp, static_cast<std::int64_t>(l.schedule),
           l.split.first, l.split.last, l.ep_overlap ? 1 : 0};
-      if (refused.contains(key) || too_large(branch, floor)) return;
+      if (refused.contains(key) || too_large(branch, floors)) return;
       if (!std::exchange(entered, true)) {
         phases_.clear();
         enter(family);
       }
-      Member member = member_of(branch);
+      Member member = member_of(branch, floors);
       member.shardings = &shardings_of(branch);
       if (member.stages->empty() || !some_recipe_may_fit(member)) {
         refused.insert(key);
@@ -192,18 +199,39 @@ std::size_t FamilySearch::visit_member(Member member) {
   tables_ready_ = false;
   for (std::size_t r = 0; r < recipes_.size(); ++r) {
     if (any_ && !out_.kept.empty()) break;
-    if (recipes_[r].some && member.most_treated == 0) continue;
-    if (!member.recipes->refused_by[r]) visit_recipe(member, r);
+    if (runs(member, r)) visit_recipe(member, r);
   }
   return layouts;
 }
+
+namespace {
+
+/// One of them that treats and offloads as many layers as either.
+Layout more_done(Layout layout, const Layout& other) {
+  layout.remat_layers = std::max(layout.remat_layers, other.remat_layers);
+  if (other.offload == 0) return layout;
+  const bool all = other.offload_layers == 0 || (layout.offload != 0 && layout.offload_layers == 0);
+  layout.offload_layers = all ? 0 : std::max(layout.offload_layers, other.offload_layers);
+  layout.offload = other.offload;
+  return layout;
+}
+
+}  // namespace
 
 void FamilySearch::visit_recipe(const Member& member, std::size_t which) {
   const Recipe& recipe = recipes_[which];
   const std::size_t layouts = member.shardings->options.size();
   Layout layout = with_recipe(member.branch->layout, recipe);
   if (recipe.some) layout.remat_layers = in_.request->fix.remat_layers.value_or(layout.remat_layers);
-  if (!may_rank(member, layout)) {
+  Layout least = layout;
+  if (floors_ && leaves_fit_open()) {
+    const double logits = member.floor.floors->stages->logits[static_cast<std::size_t>(recipe.loss)];
+    const std::optional<Layout> done =
+        least_done(member.floor, layout, logits, member.most_treated, member.recipes->offload[which]);
+    if (!done) return cut(Reject::kMemory, layouts);
+    least = *done;
+  }
+  if (!may_rank(member, least)) {
     out_.stats.pruned += layouts;
     return;
   }
@@ -218,9 +246,9 @@ void FamilySearch::visit_recipe(const Member& member, std::size_t which) {
     plain.loss = LossKind::kWhole;
     tables_.plain_loss(input(member.stages, plain, free_));
   }
-  const Layout asked = layout;
   if (!may_fit(member, layout, member.recipes->offload[which])) return cut(Reject::kMemory, layouts);
-  if (layout != asked && !may_rank(member, layout)) {
+  layout = more_done(layout, least);
+  if (layout != least && !may_rank(member, layout)) {
     out_.stats.pruned += layouts;
     return;
   }
@@ -314,14 +342,14 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
     ++out_.stats.pruned;  // it fits without the policy, which is another layout
     return;
   }
-  if (open && !some && layout.offload == 0) {
-    if (fits_with_plain_loss(layout, index)) {
+  if (open && !some) {
+    if (layout.offload == 0 && fits_with_plain_loss(layout, index)) {
       ++out_.stats.pruned;
       return;
     }
     memory_bytes = tables_.fullest(index, reserve());
     too_large = capacity() < memory_bytes && capacity() < tables_.least(index, most, reserve());
-    if (capacity() < memory_bytes) memory_bytes = 0;
+    if (capacity() < memory_bytes || layout.offload != 0) memory_bytes = 0;
   }
   if (!may_rank_sharded(member, layout, index, memory_bytes)) {
     ++out_.stats.pruned;
@@ -331,7 +359,10 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
     return cut(Reject::kMemory, 1);
   const MeshChannels<double> sizes = sizes_of(layout);
   StepInput<double> in = input(member.stages, layout, sizes);
-  const KnownOfMember known{member.branch->facts, tables_.states(index)};
+  KnownOfMember known{member.branch->facts, tables_.states(index)};
+  for (std::uint8_t offload = 0; offload <= kOffloadAll && !some; ++offload) {
+    known.least[offload] = tables_.least(index, offload, reserve());
+  }
   switch (some ? fit_with_remat(*in_.request, in, ways_to_fit_, known)
                : fit_with_offload(*in_.request, in, ways_to_fit_, most, known)) {
     case FitOutcome::kFits:

@@ -74,17 +74,18 @@ class FamilySearch {
   /// By it, the least time of a step per token: every stage as long as the mean, no bubble.
   double token_s(const Family& family, const RunBound& bound) const;
 
-  /// The family's layouts, shardings included, of members that may fit in memory. Counts all and what was cut.
-  std::uint64_t count(const Family& family, const ActivationFloor& floor, SearchStats& stats);
+  /// The layouts of each family of a run, shardings included, of members that may fit in memory. Counts all and what
+  /// was cut.
+  std::vector<std::uint64_t> count(const Run& run, const RunFloors& floors, SearchStats& stats);
 
   /// The least bound of such a member's step, per token; infinite if there is none.
-  double bound(const Family& family, const ActivationFloor& floor);
+  double bound(const Family& family, const RunFloors& floors);
   /// The same or less, of what run_bound found out about a `larger` microbatch; nothing if it was not asked.
-  std::optional<double> bound(const Family& family, const ActivationFloor& floor, const Family& larger);
+  std::optional<double> bound(const Family& family, const RunFloors& floors, const Family& larger);
 
   /// The family's plans that `ranking` would admit and whose goal per token is below `below`; it has `candidates`
   /// layouts. Depends on nothing but the arguments.
-  FamilyResult visit(const Family& family, const ActivationFloor& floor, std::uint64_t candidates, const Ranker& ranker,
+  FamilyResult visit(const Family& family, const RunFloors& floors, std::uint64_t candidates, const Ranker& ranker,
                      const Ranking& ranking, const std::optional<double>& below,
                      const std::optional<Plan>& nearest_miss = {});
 
@@ -95,6 +96,13 @@ class FamilySearch {
   bool any_fits(const Run& run, const Ranker& ranker);
 
  private:
+  /// What is known of a member's memory before its tables are made.
+  struct MemberFloor {
+    const Branch* branch = nullptr;
+    const RunFloors* floors = nullptr;
+    const ShardingWays* ways = nullptr;
+    double capacity = 0;
+  };
   /// A member of the family being visited.
   struct Member {
     const Branch* branch = nullptr;
@@ -102,29 +110,49 @@ class FamilySearch {
     ShardingOptions* shardings = nullptr;
     std::int64_t most_treated = 0;
     const RecipeVerdict* recipes = nullptr;  ///< which it may run
+    MemberFloor floor{};
   };
-  Member member_of(const Branch& branch) {
-    return {&branch, &branch.stages->shapes, nullptr, branch.stages->most_treated,
-            &verdicts_.of(branch.layout, branch.facts)};
+  Member member_of(const Branch& branch, const RunFloors& floors) {
+    return {&branch,
+            &branch.stages->shapes,
+            nullptr,
+            branch.stages->most_treated,
+            &verdicts_.of(branch.layout, branch.facts),
+            {&branch, &floors, &ways_of(branch), capacity()}};
+  }
+  bool runs(const Member& member, std::size_t recipe) const {
+    return !member.recipes->refused_by[recipe] && (!recipes_[recipe].some || member.most_treated > 0);
   }
   using BranchKey = std::array<std::int64_t, 9>;
   using PhaseKey = std::array<std::int64_t, 7>;
 
-  double least_memory_of(const Branch& branch, const ActivationFloor& floor);
-  double least_memory_of(const Branch& branch, const ActivationFloor& floor, const ShardingWays& ways,
+  double least_memory_of(const Branch& branch, const RunFloors& floors);
+  double least_memory_of(const Branch& branch, const RunFloors& floors, const ShardingWays& ways,
                          const RecipeVerdict& recipes) const;
   bool chip_holds(double bytes) const { return !(in_.request->hw->hbm_capacity.value() < bytes); }
-  bool too_large(const Branch& branch, const ActivationFloor& floor);
+  bool too_large(const Branch& branch, const RunFloors& floors);
+  /// Whether by the floors of its stages a layout may fit, or any recipe.
+  bool may_hold(const MemberFloor& of, const Layout& layout, double logits) const;
+  bool may_hold(const MemberFloor& of, const RecipeVerdict& recipes) const;
+  std::optional<Layout> least_done(const MemberFloor& of, Layout layout, double logits, std::int64_t most_treated,
+                                   std::uint8_t offload) const;
+  double fitting_bound(const MemberFloor& of, const RecipeVerdict& recipes, const Layout& layout, double cheapest);
+  /// Whether how many layers are treated and what is offloaded is for the search to find.
+  bool leaves_fit_open() const {
+    const LayoutFilter& fix = in_.request->fix;
+    return !fix.offload && !fix.offload_layers && !fix.remat_layers;
+  }
   /// Members that are counted alike.
   struct Alike {
     const ShardingWays* ways = nullptr;
     const RecipeVerdict* recipes = nullptr;
+    std::int64_t data = 0;  ///< ranks
+    FactSet facts = 0;
     std::uint64_t members = 0;
     std::uint64_t treating = 0;  ///< of them, with stages that a policy for some layers can treat
-    bool too_large = false;
   };
   template <class Passes>
-  double least_bound(const Family& family, const ActivationFloor& floor, const Passes& passes_of);
+  double least_bound(const Family& family, const RunFloors& floors, bool own, const Passes& passes_of);
   const ShardingWays& ways_of(const Branch& branch);
   ShardingWays sharding_ways(const Branch& branch);
   Layout cheapest_recipe(Layout layout) const;
@@ -182,7 +210,7 @@ class FamilySearch {
   };
   const BoundChannels& bound_channels(std::size_t slice, const Layout& layout);
   MeshChannels<double> unplaced(std::size_t slice, const Layout& layout);
-  const Channel<double>& alone(std::size_t slice, std::int64_t size);
+  const Channel<double>& alone(std::size_t slice, std::int64_t size, bool apart = false);
 
   static constexpr Reader<double> kReader{};
   inline static const MeshChannels<double> free_{};
@@ -225,7 +253,7 @@ class FamilySearch {
   ShardingWays own_ways_;                ///< of a member that may differ from all others
   std::vector<StageShape> whole_model_;  ///< on one stage
   std::map<std::array<std::int64_t, 4>, BoundChannels> bounds_;
-  std::map<std::pair<std::size_t, std::int64_t>, Channel<double>> alone_;
+  std::map<std::tuple<std::size_t, std::int64_t, bool>, Channel<double>> alone_;
 };
 
 }  // namespace scalecalc

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace scalecalc {
 namespace {
@@ -96,16 +97,33 @@ Channel<double> best_switched(const HardwareSpec& hw, const Slice& slice, const 
   return out;
 }
 
+namespace {
+
+/// Links of a chip that a group of `size` may have on the axes from this one on, at most: its part of an axis divides
+/// it. A whole axis that wraps is a ring; what is less is a line, or every so many chips of a ring, whose links two
+/// such groups share at least. Parts that lie `apart` on an axis may count as a ring of their own.
+double most_links(const Slice& slice, std::size_t axis, std::int64_t size, bool apart) {
+  if (size == 1) return 0;
+  if (axis == slice.shape.size()) return -std::numeric_limits<double>::infinity();  // it does not fit
+  const std::int64_t whole = slice.shape[axis];
+  double out = most_links(slice, axis + 1, size, apart);
+  for (std::int64_t part = 2; part <= std::min(whole, size); ++part) {
+    if (whole % part != 0 || size % part != 0) continue;
+    const double own = slice.wraps[axis] && (apart || part == whole) ? 2 : 1;
+    out = std::max(out, own + most_links(slice, axis + 1, size / part, apart));
+  }
+  return out;
+}
+
+}  // namespace
+
 Channel<double> best_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
-                             std::int64_t size) {
+                             std::int64_t size, bool apart) {
   Channel<double> out;
   out.size = size;
   if (size == 1) return out;
   if (hw.is_torus()) {
-    double links = 0;
-    for (std::size_t a = 0; a < slice.shape.size(); ++a) {
-      if (slice.shape[a] > 1) links += slice.wraps[a] ? 2 : 1;
-    }
+    const double links = most_links(slice, 0, size, apart);
     const double n = static_cast<double>(size);
     // A group inside one slice is bound by its links; one that spans slices adds the outer tier, never speed.
     if (links > 0 && slice.slices == 1) out.gather = ((n - 1) / n) / (rates.tiers[0].bandwidth * links);

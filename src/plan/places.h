@@ -45,9 +45,10 @@ MeshChannels<double> envelope(const std::vector<PlacedChannels>& places, bool sh
 Channel<double> best_switched(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
                               std::int64_t size, const Routing& routing);
 
-/// The same on any machine, for gathers and reductions. On a torus: every link of the chip, since no group has more.
+/// The same on any machine, for gathers and reductions. On a torus: the most links that its parts of the axes may have.
+/// `apart`: it is what a group that lies between leaves of others, as experts leave of data ranks.
 Channel<double> best_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
-                             std::int64_t size);
+                             std::int64_t size, bool apart = false);
 
 /// Group sizes alone: all that memory depends on.
 MeshChannels<double> sizes_of(const Layout& layout);

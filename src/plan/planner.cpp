@@ -132,9 +132,10 @@ class Planner::Search {
         if (should_stop(stop_)) return;
         Run& run = runs_[r];
         const RunBound bound = worker.run_bound(last_of(run));
-        floors_[r] = bound.activations;
+        floors_[r] = bound.floors;
+        const std::vector<std::uint64_t> candidates = worker.count(run, floors_[r], stats[group]);
         for (std::size_t f = run.begin; f < run.end; ++f) {
-          known_[f].candidates = worker.count(space_.family(run, f), floors_[r], stats[group]);
+          known_[f].candidates = candidates[f - run.begin];
           known_[f].floor = r;
         }
         while (run.size() > 0 && known_[run.last()].candidates == 0) --run.end;  // mostly too large
@@ -213,13 +214,13 @@ class Planner::Search {
         }
         for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) {
           KnownFamily& known = known_[f];
-          const ActivationFloor& floor = floors_[known.floor];
+          const RunFloors& floors = floors_[known.floor];
           if (known.token_s) continue;
           if (run.size() > 1 && !(known.least_s > 0)) {
-            known.least_s = worker.bound(family(f), floor, family(run.last())).value_or(0);
+            known.least_s = worker.bound(family(f), floors, family(run.last())).value_or(0);
           }
           if (run.size() > 1 && known.least_s > 0) continue;  // it may not come first
-          known.token_s = worker.bound(family(f), floor);
+          known.token_s = worker.bound(family(f), floors);
         }
       });
       for (const Run& run : runs) {
@@ -310,8 +311,8 @@ class Planner::Search {
   Ranking ranking_;
   std::vector<Recipe> recipes_;
   std::vector<Run> runs_;
-  std::vector<KnownFamily> known_;       ///< by family
-  std::vector<ActivationFloor> floors_;  ///< by run, in the order they were bounded
+  std::vector<KnownFamily> known_;  ///< by family
+  std::vector<RunFloors> floors_;   ///< by run, in the order they were bounded
   std::shared_ptr<RunBounds> bounds_;
 };
 

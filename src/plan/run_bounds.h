@@ -17,13 +17,20 @@
 #include "cost/step_bound.h"
 #include "plan/memory_floor.h"
 #include "plan/places.h"
+#include "plan/stage_floor.h"
 
 namespace scalecalc {
+
+/// Floors of memory that a run's largest microbatch gives all that are smaller.
+struct RunFloors {
+  ActivationFloor activations;
+  std::shared_ptr<const PassFloor> stages;
+};
 
 /// What a run's largest microbatch says of all that are smaller.
 struct RunBound {
   double sequence_s = 0;  ///< least time of a sequence through the whole model, on one tensor and context group
-  ActivationFloor activations;
+  RunFloors floors;
 };
 
 /// How a member's state may be sharded.
@@ -31,6 +38,7 @@ struct ShardingWays {
   std::size_t count = 0;
   SearchStats cuts;  ///< ways that were cut, by reason
   StateFloor state{};
+  StageStateFloor stages;
 };
 /// All that decides it: tp, cp, ep, etp, data ranks, whether under DualPipe, and what the stack says of such members.
 using WaysKey = std::array<std::uint64_t, 7>;

@@ -128,9 +128,8 @@ void MemberFacts::add(std::size_t fact, bool asked_of_members) {
   }
 }
 
-FactSet MemberFacts::ask(Level level, const Layout& layout) const {
+FactSet MemberFacts::answers(Level level, const Layout& layout) const {
   FactSet out = open_;
-  if (questions_[level].empty()) return out;
   const SupportSubject subject{layout, *request_.model, request_.workload, *request_.hw};
   for (const Question& question : questions_[level]) {
     if ((out & question.facts) != 0 && !question.condition.holds(subject)) out &= ~question.facts;
@@ -175,6 +174,10 @@ RecipeVerdict RecipeVerdicts::ask(const Layout& member) const {
     ++(recipe.some ? out.for_some : out.for_all);
     out.remats[static_cast<std::size_t>(recipe.remat)] = true;
     out.any_offload |= out.offload.back();
+    RecipeVerdict::Policy& policy = out.policies[static_cast<std::size_t>(recipe.remat)];
+    (recipe.some ? policy.for_some : policy.for_all) = true;
+    // Some layers beside an offload are for those who pin both.
+    if (!recipe.some || request_.fix.offload) policy.offload |= out.offload.back();
   }
   return out;
 }

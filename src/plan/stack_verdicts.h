@@ -68,7 +68,10 @@ class MemberFacts {
     FactSet facts = 0;  ///< that ask it
   };
   void add(std::size_t fact, bool asked_of_members);
-  FactSet ask(Level level, const Layout& layout) const;
+  FactSet ask(Level level, const Layout& layout) const {
+    return questions_[level].empty() ? open_ : answers(level, layout);
+  }
+  FactSet answers(Level level, const Layout& layout) const;
 
   const PlanRequest& request_;
   FactSet open_ = 0;  ///< not settled by the question
@@ -86,7 +89,13 @@ struct RecipeVerdict {
   std::vector<std::uint8_t> offload;                   ///< by recipe: all that it may offload, however it is sharded
   std::array<bool, kRematCount> remats{};              ///< policies of those allowed
   std::uint8_t any_offload = 0;                        ///< all that any of those allowed may offload
-  std::size_t for_all = 0;                             ///< allowed, of those for all layers
+  /// Of those allowed with a policy: whether any is for all layers, any for some, and all that they may offload.
+  struct Policy {
+    bool for_all = false, for_some = false;
+    std::uint8_t offload = 0;
+  };
+  std::array<Policy, kRematCount> policies{};
+  std::size_t for_all = 0;  ///< allowed, of those for all layers
   std::size_t for_some = 0;
   struct Refused {
     std::size_t fact = 0;

@@ -191,6 +191,7 @@ FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, s
   if (!enough) return out;
   std::vector<Layout> found;
   for (const std::uint8_t step : kOffloadSteps) {
+    if (request.usable * request.hw->hbm_capacity.value() < known.least[step]) continue;
     in.layout.offload = step;
     if (fit_offloading(request, in, before, memory, known.facts) != FitOutcome::kFits) continue;
     out = FitOutcome::kNotNeeded;

@@ -50,6 +50,7 @@ struct FittedLayout {
 struct KnownOfMember {
   FactSet facts = kAllFacts;                    ///< that may refuse one
   std::span<const MemoryUse<double>> states{};  ///< memory_of_state of the sharding; empty: not known
+  std::array<double, kOffloadAll + 1> least{};  ///< bytes on the chip, by what is offloaded; no more than it takes
 };
 
 /// A policy for some layers treats the fewest that make the layout fit (or the number pinned), where it does not fit

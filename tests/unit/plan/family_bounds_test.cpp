@@ -48,6 +48,29 @@ class Steps {
     return out;
   }
 
+  /// The same of those that fit, each made to by treating or offloading as little as it must.
+  double least_that_fits(const Space& space, const Family& family, const std::vector<Recipe>& recipes) const {
+    double out = std::numeric_limits<double>::infinity();
+    SearchStats stats;
+    const NetworkCost<double> cost =
+        network_cost(kReader, *request_.model, inputs_.ops, inputs_.chip, request_.workload, inner_of(family.layout));
+    std::vector<FittedLayout> ways;
+    space.members(family, stats, [&](const Branch& branch) {
+      for (const StateSharding& sharding : space.shardings(branch, stats)) {
+        for (const Recipe& recipe : recipes) {
+          const Layout layout = with_recipe(sharded(branch.layout, sharding), recipe);
+          const MeshChannels<double> sizes = sizes_of(layout);
+          StepInput<double> in = input(branch, layout, cost, sizes);
+          const FitOutcome outcome = recipe.some ? fit_with_remat(request_, in, ways)
+                                                 : fit_with_offload(request_, in, ways, most_offload(request_, layout));
+          if (outcome != FitOutcome::kFits) continue;
+          for (const FittedLayout& way : ways) out = std::min(out, step_s(branch, way.layout, cost) / tokens(layout));
+        }
+      }
+    });
+    return out;
+  }
+
  private:
   double tokens(const Layout& layout) const { return static_cast<double>(layout.batch_seqs() * request_.workload.seq); }
 
@@ -58,15 +81,19 @@ class Steps {
     if (all.empty()) return std::numeric_limits<double>::infinity();
     const MeshChannels<double> channels =
         make_channels(*request_.hw, slice, inputs_.network, all.front(), layout, inputs_.routing);
-    const StepInput<double> in{.model = request_.model,
-                               .workload = &request_.workload,
-                               .network = &cost,
-                               .channels = &channels,
-                               .overlap = &inputs_.overlap,
-                               .chip = &inputs_.chip,
-                               .stages = &branch.stages->shapes,
-                               .layout = layout};
-    return step_time(kReader, in).total().value();
+    return step_time(kReader, input(branch, layout, cost, channels)).total().value();
+  }
+
+  StepInput<double> input(const Branch& branch, const Layout& layout, const NetworkCost<double>& cost,
+                          const MeshChannels<double>& channels) const {
+    return {.model = request_.model,
+            .workload = &request_.workload,
+            .network = &cost,
+            .channels = &channels,
+            .overlap = &inputs_.overlap,
+            .chip = &inputs_.chip,
+            .stages = &branch.stages->shapes,
+            .layout = layout};
   }
 
   static constexpr Reader<double> kReader{};
@@ -105,7 +132,7 @@ class FamilyBounds : public testing::TestWithParam<bool> {
       const double least = steps.least(in.space, family, in.all);
       if (!std::isfinite(least)) continue;
       const RunBound run = search.run_bound(family);
-      const double bound = search.bound(family, run.activations);
+      const double bound = search.bound(family, run.floors);
       of(family, bound, search.token_s(family, run), least);
       ++met;
     }
@@ -137,7 +164,7 @@ TEST_P(FamilyBounds, OfALargerMicrobatchAreNoHigher) {
   std::size_t met = 0;
   for (const scalecalc::Run& run : space.runs()) {
     const Family last = space.family(run, run.last());
-    const ActivationFloor floor = search.run_bound(last).activations;
+    const RunFloors floor = search.run_bound(last).floors;
     for (std::size_t f = run.begin; f < run.end; ++f) {
       const Family family = space.family(run, f);
       const double bound = search.bound(family, floor);
@@ -152,6 +179,36 @@ TEST_P(FamilyBounds, OfALargerMicrobatchAreNoHigher) {
     }
   }
   EXPECT_GE(met, 20U);
+}
+
+/// Where memory is short a family is bounded by its layouts that fit, whose layers are treated or offloaded as they
+/// must be; where none does the bound has no end.
+TEST_P(FamilyBounds, AreOfLayoutsThatFit) {
+  hw_.pcie_bandwidth = BytesPerSecond(20e9);
+  hw_.host_ram = Bytes(8e12);
+  int raised = 0, without_end = 0;
+  for (const double capacity : {1e9, 1.5e9, 2e9, 3e9, 4e9, 8e9}) {
+    hw_.hbm_capacity = Bytes(1e15);
+    ask(8);
+    Inside with_all(request_);
+    HardwareSpec small = hw_;
+    small.hbm_capacity = Bytes(capacity);
+    PlanRequest short_of_memory = request_;
+    short_of_memory.hw = &small;
+    Inside in(short_of_memory);
+    const Steps steps(short_of_memory);
+    for (const Family& family : in.space.families()) {
+      const double least = steps.least_that_fits(in.space, family, in.all);
+      const double bound = in.search.bound(family, in.search.run_bound(family).floors);
+      const double of_all = with_all.search.bound(family, with_all.search.run_bound(family).floors);
+      EXPECT_LE(bound, least * (1 + 1e-12)) << capacity;
+      EXPECT_GE(bound, of_all * (1 - 1e-12)) << capacity;
+      without_end += std::isfinite(bound) ? 0 : 1;
+      raised += std::isfinite(bound) && bound > of_all * 1.001 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(raised, 10);
+  EXPECT_GE(without_end, 10);
 }
 
 /// Without a pipeline every stage is the mean one and there is no bubble; the microbatch costs what its sequences do.

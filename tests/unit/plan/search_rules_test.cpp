@@ -104,18 +104,53 @@ TEST(BestChannels, OfSwitchesAreContiguous) {
   }
 }
 
-/// Every link of a chip: both directions of three rings of eight; one of each of two lines of two.
-TEST(BestChannels, OfATorusAreAllLinksOfAChip) {
+/// Of eight chips on rings of eight, two by two by two have a link of each axis and a whole ring has two; of two on two
+/// lines of two one has one. All of 512 have both directions of three rings.
+TEST(BestChannels, OfATorusAreTheMostLinksOfItsParts) {
   const HardwareSpec hw = test::torus_chip();
   const NetworkRates<double> rates = read_network(kPlain, hw, hw.efficiency);
-  const auto gather = [&](std::int64_t chips, std::int64_t size) {
-    return best_channel(hw, slices_of(hw, chips, 1).at(0), rates, size).gather.value();
+  const auto gather = [&](std::int64_t chips, std::int64_t size, bool apart = false) {
+    return best_channel(hw, slices_of(hw, chips, 1).at(0), rates, size, apart).gather.value();
   };
-  EXPECT_NEAR(gather(512, 8), 7.0 / 8 / (6 * 50e9), 1e-18);
-  EXPECT_NEAR(gather(4, 2), 1.0 / 2 / (2 * 50e9), 1e-18);
+  EXPECT_NEAR(gather(512, 8), 7.0 / 8 / (3 * 50e9), 1e-18);
+  EXPECT_NEAR(gather(512, 8, true), 7.0 / 8 / (6 * 50e9), 1e-18) << "each pair may be two chips of a ring";
+  EXPECT_NEAR(gather(512, 16), 15.0 / 16 / (3 * 50e9), 1e-18) << "8 x 2, or 4 x 2 x 2";
+  EXPECT_NEAR(gather(4, 2), 1.0 / 2 / 50e9, 1e-18);
   EXPECT_NEAR(gather(512, 512), 511.0 / 512 / (6 * 50e9), 1e-18);
   EXPECT_EQ(gather(512, 1), 0);
+  EXPECT_EQ(gather(512, 3), 0) << "it fits nowhere";
   EXPECT_EQ(best_channel(hw, slices_of(hw, 1024, 2).at(0), rates, 8).gather.value(), 0) << "over two slices";
+}
+
+/// No group of any placement has more, merged or folded.
+TEST(BestChannels, OfATorusAreNoSlowerThanAnyPlacement) {
+  const HardwareSpec hw = test::torus_chip();
+  const NetworkRates<double> rates = read_network(kPlain, hw, hw.efficiency);
+  std::size_t met = 0;
+  for (const Slice& slice : slices_of(hw, 128, 1)) {
+    for (const Layout& layout :
+         {Layout{.dp = 4, .fsdp = 4, .tp = 4, .cp = 2, .ep = 4},
+          Layout{.dp = 2, .fsdp = 8, .tp = 2, .cp = 2, .pp = 2, .ep = 8},
+          Layout{.dp = 2, .fsdp = 16, .tp = 4, .ep = 2, .etp = 4}, Layout{.dp = 16, .cp = 4, .pp = 2, .ep = 8}}) {
+      for (const Placement& p : placements(hw, slice, {layout.tp, layout.cp, layout.fsdp, layout.dp, layout.pp})) {
+        if (!experts_fold(p, layout)) continue;
+        const MeshChannels<double> placed = make_channels(hw, slice, rates, p, layout, Routing{});
+        const auto expect_no_less = [&](const Channel<double>& channel, bool apart) {
+          const Channel<double> best = best_channel(hw, slice, rates, channel.size, apart);
+          EXPECT_LE(best.gather.value(), channel.gather.value() * (1 + 1e-12)) << channel.size;
+          EXPECT_LE(best.reduce.value(), channel.reduce.value() * (1 + 1e-12)) << channel.size;
+        };
+        for (const auto* channel : {&placed.tp, &placed.cp, &placed.shard, &placed.replicate, &placed.data}) {
+          expect_no_less(*channel, false);
+        }
+        for (const auto* channel : {&placed.expert_shard, &placed.expert_replicate, &placed.expert_data}) {
+          expect_no_less(*channel, true);
+        }
+        ++met;
+      }
+    }
+  }
+  EXPECT_GE(met, 50U);
 }
 
 TEST(BestChannels, AreLoweredCoefficientByCoefficient) {
