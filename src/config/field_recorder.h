@@ -18,6 +18,8 @@ class FieldRecorder {
   FieldRecorder(const FieldRecorder&) = delete;
   FieldRecorder& operator=(const FieldRecorder&) = delete;
 
+  /// Of this thread; null where nobody listens.
+  static const FieldRecorder* current();
   void tell(const ConfigNode& map, std::string_view key, std::string_view form) const { told_(map, key, form); }
 
  private:

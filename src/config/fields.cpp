@@ -61,6 +61,7 @@ thread_local const FieldRecorder* recorder = nullptr;
 
 FieldRecorder::FieldRecorder(Told told) : told_(std::move(told)), before_(recorder) { recorder = this; }
 FieldRecorder::~FieldRecorder() { recorder = before_; }
+const FieldRecorder* FieldRecorder::current() { return recorder; }
 
 namespace {
 

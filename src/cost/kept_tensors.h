@@ -40,7 +40,9 @@ double input_bytes(const Op<R>& op, const Workload& workload, double each) {
 template <class R>
 double kept_bytes_each(const Op<R>& op, const Workload& workload, double activation) {
   const double mask = workload.dropout && op.masked ? 1 : 0;
-  if (op.input == KeptInput::kNo) return activation + mask;
+  if (op.input == KeptInput::kNo) {
+    return activation + mask + (workload.memory.adapter_dropout ? op.adapters * (activation + 1) : 0);
+  }
   const double read = bytes_per_element(workload.precision.compute);
   const bool quantized = workload.memory.quantized_inputs && read < activation;
   return input_bytes(op, workload, quantized ? read : activation) + mask;

@@ -85,6 +85,17 @@ double adapted_readers(const std::vector<Op<R>>& ops, std::size_t at, const Fine
   return others + std::min(attention, 1.0);
 }
 
+/// What attention or a recurrence gives stays for its own backward; the projection back, if it has adapters, reads it.
+template <class R>
+double adapted_projection_back(const std::vector<Op<R>>& ops, std::size_t at, const FineTune& tune) {
+  const Op<R>& kept = ops[at];
+  if ((kept.kind != OpKind::kAttention && kept.kind != OpKind::kScan) || value_of(kept.saved) <= 0) return 0;
+  const auto back = std::find_if(ops.begin() + static_cast<std::ptrdiff_t>(at) + 1, ops.end(),
+                                 [](const Op<R>& op) { return is_matmul(op) && divides_rows(op.tp); });
+  const bool is_read = back != ops.end() && back->part == kept.part && value_of(back->k) == value_of(kept.saved);
+  return is_read && target_of(*back, tune) != nullptr ? 1 : 0;
+}
+
 /// What the ends keep for weight gradients: the head its input beside the final norm's, a factorised embedding its
 /// rows.
 template <class R>
@@ -183,6 +194,8 @@ std::vector<Op<R>> adapted(std::vector<Op<R>> ops, const FineTune& tune) {
     if (ops[i].input != KeptInput::kNo) {
       ops[i].adapters = adapted_readers(ops, i, tune);
       ops[i].unread = ops[i].adapters == 0;
+    } else {
+      ops[i].adapters = adapted_projection_back(ops, i, tune);
     }
     forget_at_ends(ops[i]);
   }

@@ -135,6 +135,9 @@ TEST(FineTuneMemory, CountsTheModulesThatDropOut) {
   EXPECT_DOUBLE_EQ(more(kAttention, [](StackMemory& m) { m.pads_adapters = true; }), 0);
   EXPECT_DOUBLE_EQ(more(kAttention, [](StackMemory& m) { m.adapter_dropout = true; }), 1024);
   EXPECT_DOUBLE_EQ(more(kMlp, [](StackMemory& m) { m.adapter_dropout = true; }), (2 * 3 - 2) * 1024);
+  // Attention keeps what it gives, the projection back a copy and a mask of a byte an element.
+  constexpr FineTune kBack{.rank = 16, .targets = kLoraO};
+  EXPECT_DOUBLE_EQ(more(kBack, [](StackMemory& m) { m.adapter_dropout = true; }), 3 * 1024);
 }
 
 /// Megatron Bridge's division: B of a column-divided target, A of a row-divided one; the other half is on every rank.
