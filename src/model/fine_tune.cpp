@@ -85,15 +85,16 @@ double adapted_readers(const std::vector<Op<R>>& ops, std::size_t at, const Fine
   return others + std::min(attention, 1.0);
 }
 
-/// What attention or a recurrence gives stays for its own backward; the projection back, if it has adapters, reads it.
+/// What attention or a recurrence gives stays for its own backward, with what else that needs; the projection back, if
+/// it has adapters, reads it: the share of what stays that is read.
 template <class R>
 double adapted_projection_back(const std::vector<Op<R>>& ops, std::size_t at, const FineTune& tune) {
   const Op<R>& kept = ops[at];
   if ((kept.kind != OpKind::kAttention && kept.kind != OpKind::kScan) || value_of(kept.saved) <= 0) return 0;
   const auto back = std::find_if(ops.begin() + static_cast<std::ptrdiff_t>(at) + 1, ops.end(),
                                  [](const Op<R>& op) { return is_matmul(op) && divides_rows(op.tp); });
-  const bool is_read = back != ops.end() && back->part == kept.part && value_of(back->k) == value_of(kept.saved);
-  return is_read && target_of(*back, tune) != nullptr ? 1 : 0;
+  const bool is_read = back != ops.end() && back->part == kept.part && value_of(back->k) <= value_of(kept.saved);
+  return is_read && target_of(*back, tune) != nullptr ? value_of(back->k) / value_of(kept.saved) : 0;
 }
 
 /// What the ends keep for weight gradients: the head its input beside the final norm's, a factorised embedding its

@@ -111,7 +111,7 @@ class RecipeVerdicts {
  public:
   RecipeVerdicts(const PlanRequest& request, const MemberFacts& facts, std::vector<Recipe> recipes);
 
-  /// Of a member of which the facts `holding` hold; valid until the next call.
+  /// Of a member of which the facts `holding` hold; valid while this lives.
   const RecipeVerdict& of(const Layout& member, FactSet holding);
 
  private:

@@ -43,7 +43,8 @@ void lower(StageStateFloor& floor, const StepInput<double>& in, std::int32_t par
 /// its layers and ends of what is not negative (cost/memory.cpp); what is left out is buffers, towers, prediction
 /// modules' activations, and of a stage that holds both ends the embedding, which the head may share. A layer keeps no
 /// more under a policy than under none, so each that is treated lowers it; so does each that is offloaded, of which two
-/// layers' worth of one microbatch stays and as many as are in flight go. Without a number all are.
+/// layers' worth of one microbatch stays and as many as are in flight go. Without a number all are. Not for a number of
+/// treated layers together with offloaded activations: those that are treated take less out.
 double least_on_stages(const StageStateFloor& state, const PassFloor& pass, const Layout& layout,
                        const std::vector<StageShape>& stages, double logits);
 

@@ -39,7 +39,7 @@ const std::vector<FlagQuestion>& flag_questions() {
       {"train llama3-8b --hw=tpu-v5p --chips=64"},
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --mtbf=5000h"},
       {"train llama3-8b --hw=h100-sxm --chips=8 --lora=16"},
-      {"train llama3-8b --hw=h100-sxm --chips=8..32 --tokens=1T"},
+      {"train llama3-8b --hw=h100-sxm --chips=8..32 --tokens=1T", {{"--tp-overlap", kNoTensorRanks}}},
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --pareto", {{"--tp-overlap", kNoTensorRanks}}},
       {"serve llama3-8b --hw=h100-sxm --chips=8"},
       {"serve mixtral-8x7b --hw=h100-sxm --chips=8"},

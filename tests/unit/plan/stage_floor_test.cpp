@@ -63,12 +63,6 @@ class StageFloors : public ::testing::Test, protected test::MemberCosts {
     return out;
   }
 
-  NetworkCost<double> cost_with(const Layout& member, std::int64_t sequences) const {
-    InnerDegrees inner = inner_of(member);
-    inner.micro_batch_seqs = sequences;
-    return cost_of(inner);
-  }
-
   static double logits_of(const PassFloor& pass, const Layout& layout) {
     return pass.logits[static_cast<std::size_t>(layout.loss)];
   }
