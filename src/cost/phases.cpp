@@ -216,7 +216,7 @@ class PhaseBuilder {
     embedding_times();
     head_times();
     out_.forward_whole = out_.embedding_forward.total() + out_.head_forward.total();
-    // Where some layers are offloaded, how many is not known here: as if none were, which no layout beats.
+    // Where some layers are offloaded, how many is not known here: as if none were (offloaded_forward).
     std::array<SecondsOf<R>, kMaxLayerKinds> forward;
     for (std::size_t k = 0; k < kinds; ++k) {
       forward[k] = (stay ? out_.kept_forward : out_.forward)[k].total() * net_.depth;

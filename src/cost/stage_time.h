@@ -37,6 +37,19 @@ PhaseTime<R> stage_time(const StepInput<R>& in, const Phases<R>& phases, const S
   return PhaseTime<R>().add(out, R(1.0 / stage.parts));
 }
 
+/// What offloading some layers adds to one microbatch's forwards through the stages of a shape, `more` being what it
+/// adds to a layer of each kind.
+template <class R, class More>
+R offloaded_forward(const Layout& layout, const StageShape& stage, std::size_t kinds, const More& more) {
+  R out(0.0);
+  for (std::size_t k = 0; k < kinds; ++k) {
+    if (stage.layers[k] == 0) continue;
+    const double layers = offloaded_layers(layout, stage, k);
+    out = out + more(k) * R(layers * static_cast<double>(stage.count) / stage.parts);
+  }
+  return out;
+}
+
 /// [PIECES] The collectives of one layer under ZeRO-3: weights gathered and, with `gradients`, those scattered; frozen
 /// ones in the format they are kept in, and without gradients. `each` takes a channel, bytes and how many they go in.
 template <class R, class Each>

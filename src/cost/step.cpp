@@ -119,11 +119,13 @@ class StepBuilder {
 
   void slowest_stage() {
     double slowest = -1;
+    forward_whole_ = phases_.forward_whole;
     for (const StageShape& stage : *in_.stages) {
       PhaseTime<R> time = stage_time(in_, phases_, stage);
       const R count(static_cast<double>(stage.count));
       all_stages_.time += named(time.total(), stage_name(stage), "one microbatch, forward and backward") * count;
       all_stages_.put_off += time.put_off * count;
+      if (!phases_.kept_forward.empty()) add_offloaded_forward(stage);
       const double total = value_of(time.total());
       if (total <= slowest) continue;
       slowest = total;
@@ -131,6 +133,13 @@ class StepBuilder {
       shape_ = &stage;
     }
     name_slowest();
+  }
+
+  void add_offloaded_forward(const StageShape& stage) {
+    const auto more = [&](std::size_t k) {
+      return (phases_.forward[k].total() - phases_.kept_forward[k].total()).value() * net_.depth;
+    };
+    forward_whole_ += SecondsOf<R>(offloaded_forward<R>(layout_, stage, net_.kinds.size(), more));
   }
 
   void name_slowest() {
@@ -162,7 +171,7 @@ class StepBuilder {
   }
 
   SecondsOf<R> own_bubble(const PassTime<R>& stage) const {
-    return split_bubble(layout_.schedule, microbatches_, stages_, all_stages_, phases_.forward_whole, stage);
+    return split_bubble(layout_.schedule, microbatches_, stages_, all_stages_, forward_whole_, stage);
   }
 
   /// One phase of a microbatch through a stage's layers. Gradients that are scattered in every microbatch (ZeRO-2) find
@@ -190,7 +199,8 @@ class StepBuilder {
   R stages_{1.0}, chunks_{1.0};
   PhaseTime<R> slowest_;
   SecondsOf<R> slowest_time_{R(0.0)};
-  PassTime<R> all_stages_;  ///< one microbatch through every stage
+  PassTime<R> all_stages_;              ///< one microbatch through every stage
+  SecondsOf<R> forward_whole_{R(0.0)};  ///< of all_stages_, the forwards
   const StageShape* shape_ = nullptr;
 };
 

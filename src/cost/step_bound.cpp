@@ -77,6 +77,7 @@ PhaseTotals totals_of(const NetworkCost<double>& network, const Phases<double>& 
     kind.kept_forward = phases.kept_forward.empty() ? kind.forward : total_of(phases.kept_forward[k]);
     kind.kept_backward = total_of(phases.kept_backward[k]);
     out.kept.push_back(pass_of(kind.kept_forward, kind.kept_backward));
+    if (!phases.kept_forward.empty()) out.offload_forward.push_back(kind.forward.time - kind.kept_forward.time);
   }
   out.boundary = network.boundary;
   out.embedding = pass_of(phases.embedding);
@@ -114,6 +115,7 @@ void outline(const StepInput<double>& in, const PassTotals& phases, StepOutline&
   const double microbatches = static_cast<double>(in.layout.grad_accum);
   PassTime<double> all;
   Seconds slowest(0);
+  double forward = phases.forward_whole;
   out.busy.clear();
   out.passes.clear();
   for (const StageShape& stage : *in.stages) {
@@ -121,6 +123,10 @@ void outline(const StepInput<double>& in, const PassTotals& phases, StepOutline&
     all.time += pass.time * static_cast<double>(stage.count);
     all.put_off += pass.put_off * static_cast<double>(stage.count);
     slowest = max(slowest, pass.time);
+    if (!phases.offload_forward.empty()) {
+      forward += offloaded_forward<double>(in.layout, stage, phases.offload_forward.size(),
+                                           [&](std::size_t k) { return phases.offload_forward[k]; });
+    }
     out.busy.push_back(microbatches * pass.time.value());
     out.passes.push_back(pass);
   }
@@ -130,8 +136,7 @@ void outline(const StepInput<double>& in, const PassTotals& phases, StepOutline&
   const double vpp = static_cast<double>(in.layout.vpp);
   if (!splits_backward(in.layout.schedule)) out.others += bubble_time(vpp, all.time, slowest).value();
   for (std::size_t s = 0; splits_backward(in.layout.schedule) && s < out.busy.size(); ++s) {
-    out.busy[s] +=
-        split_bubble(in.layout.schedule, microbatches, pp, all, Seconds(phases.forward_whole), out.passes[s]).value();
+    out.busy[s] += split_bubble(in.layout.schedule, microbatches, pp, all, Seconds(forward), out.passes[s]).value();
   }
   out.others += exposed_sends(in, phases.boundary, microbatches, pp, vpp).value();
 }

@@ -33,8 +33,9 @@ struct PassTotals {
   std::vector<LayerPasses> layers;  ///< by kind
   std::vector<LayerPasses> kept;    ///< of layers that keep everything on the chip; empty if none are left
   PassTime<double> embedding, head;
-  double forward_whole = 0;  ///< as in Phases
-  Bytes boundary;            ///< as in NetworkCost
+  double forward_whole = 0;             ///< as in Phases
+  std::vector<double> offload_forward;  ///< of a layer's forward, by kind, if some are offloaded: what that adds
+  Bytes boundary;                       ///< as in NetworkCost
 };
 
 /// The same phase by phase, for who adds traffic to them.

@@ -64,6 +64,7 @@ PassTotals scaled(PassTotals passes, double share) {
     end->put_off = end->put_off * share;
   }
   passes.forward_whole *= share;
+  for (double& more : passes.offload_forward) more *= share;
   passes.boundary = passes.boundary * share;
   return passes;
 }

@@ -271,5 +271,31 @@ TEST(Answer, AsidesChangeNoPlan) {
   EXPECT_EQ(plain.recommended->plan.plan.layout, whole.recommended->plan.plan.layout);
 }
 
+/// Its bubble is of forwards too, with the traffic of those layers that have any: the search takes the fewest that fit.
+TEST(Answer, UnderDualPipeOffloadingMoreLayersIsNoFaster) {
+  TrainQuestion question{.model = "llama3-70b", .hardware = "h100-sxm", .chips = 64};
+  question.batch_seqs = 32;
+  question.stack = "any";
+  question.set = {"model.layers=160", "hw.hbm.capacity=93GB", "hw.host.ram=40TB"};
+  question.fix.pp = 8;
+  question.fix.tp = 4;
+  question.fix.dp = 2;
+  question.fix.schedule = Schedule::kDualPipe;
+  question.fix.micro_batch_seqs = 1;
+  question.fix.remat = Remat::kNone;
+  question.fix.loss = LossKind::kWhole;
+  question.fix.zero = 1;
+  question.fix.offload = kOffloadActivations;
+  double before = 0;
+  for (const std::int64_t layers : {17, 18, 19, 0}) {  // of the 20 of a part; 0: all
+    question.fix.offload_layers = layers;
+    const TrainAnswer a = ask(question);
+    if (layers != 0 && a.plans.empty()) continue;  // too few of them to fit
+    ASSERT_FALSE(a.plans.empty()) << layers;
+    EXPECT_GE(a.plans.front().plan.step_s, before) << layers;
+    before = a.plans.front().plan.step_s;
+  }
+}
+
 }  // namespace
 }  // namespace scalecalc
