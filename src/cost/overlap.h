@@ -127,6 +127,13 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
   SecondsOf<R> room = work;
   std::uint32_t used = 0;
   for (std::size_t x = 0; x < kTrafficKinds; ++x) {
+    if constexpr (std::is_same_v<R, double>) {  // the same of one kind
+      if (traffic[x].time.value() == 0) {
+        hidden[x] = exposed[x] = zero;
+        spilled[x] = 0;
+        continue;
+      }
+    }
     hidden[x] = named(traffic[x].time * traffic[x].overlap, names[x].hidden, kShare, label);
     exposed[x] = traffic[x].time * (R(1.0) - traffic[x].overlap);
     spilled[x] = 0;

@@ -280,7 +280,6 @@ void Space::count_alike(Pipelines& pipelines) const {
   };
   const bool apart = facts_.tells_members_apart() || facts_.tells_pipelines_apart();
   for (std::size_t i = 0; i < pipelines.all.size(); ++i) {
-    pipelines.each.push_back({i, 1});
     const auto same = std::find_if(pipelines.alike.begin(), pipelines.alike.end(), [&](const Alike& known) {
       return !apart && alike(pipelines.all[known.first], pipelines.all[i]);
     });
@@ -340,10 +339,10 @@ void Space::chunked(Schedule schedule, std::int64_t pp, std::vector<Pipeline>& o
   }
 }
 
-bool Space::place(const Family& family, const Split& split, Layout& layout, SearchStats& stats) const {
-  const std::int64_t micro = family.layout.micro_batch_seqs;
+bool Space::place(const Split& split, Layout& layout, SearchStats& stats) const {
+  const std::int64_t micro = layout.micro_batch_seqs;
   if (split.sequences % micro != 0) return false;  // another family's member
-  if (!experts_divide(family.layout, split)) {
+  if (!experts_divide(layout, split)) {
     ++stats.rejected[static_cast<std::size_t>(Reject::kExperts)];
     return false;
   }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -83,22 +84,88 @@ class Space {
   /// just before the same without. A cut is counted where it was made, which may stand for many layouts.
   template <class Visit>
   void members(const Family& family, SearchStats& stats, Visit&& visit) const {
-    walk(
-        family, stats, [](const Pipelines& p) -> const std::vector<Alike>& { return p.each; },
-        [&](const Branch& branch, std::uint64_t) { visit(branch); });
+    Branch branch{family.slice, family.layout};
+    Layout& layout = branch.layout;
+    const FactSet inner = facts_.inner(layout);
+    for (const Split& split : *family.splits) {
+      if (!place(split, layout, stats)) continue;
+      const std::array<FactSet, kOverlaps.size()> ranks = facts_on_ranks(inner, layout);
+      for (const Pipeline& pipeline : pipelines_.at(split.pp).all) {
+        if (!runs(pipeline, layout, 1, stats)) continue;
+        enter(pipeline, branch);
+        for (const bool overlap : kOverlaps) {
+          if (!expert_overlap(overlap, layout, 1, stats)) continue;
+          layout.ep_overlap = overlap;
+          branch.facts = ranks[overlap ? 1 : 0] & pipeline.facts & facts_.members(layout) & facts_.batches(layout);
+          if (const auto fact = facts_.refusal(branch.facts)) {
+            stats.refuse(*fact);
+          } else {
+            visit(std::as_const(branch));
+          }
+        }
+      }
+    }
   }
 
-  /// Calls `visit` with the first of the members that are counted alike, and how many they are: they differ in
-  /// pipelines that no fact and no floor of memory tells apart.
+  /// A family of a run, by its place in it, and what its microbatch leaves of a split.
+  struct Microbatch {
+    std::size_t family = 0;
+    std::int64_t sequences = 1;
+    std::int64_t accumulated = 1;
+  };
+  /// Of all families of a run: calls `visit` with the first of the members that are counted alike, how many they are in
+  /// each family, and the families that have them. Of a family they differ in pipelines that no fact and no floor of
+  /// memory tells apart; the branch has the microbatch of one of the families.
   template <class Visit>
-  void members_alike(const Family& family, SearchStats& stats, Visit&& visit) const {
-    walk(family, stats, Pipelines::all_alike, visit);
-  }
-  /// The same of one split of the family, of whose inner degrees facts().inner says so.
-  template <class Visit>
-  void members_alike(const Family& family, FactSet inner, const Split& split, SearchStats& stats, Visit&& visit) const {
-    Branch branch{family.slice, family.layout};
-    walk(family, inner, split, branch, stats, Pipelines::all_alike, visit);
+  void members_alike(const Run& run, SearchStats& stats, Visit&& visit) const {
+    const Shape& shape = shapes_[run.shape];
+    Branch branch{shape.family.slice, shape.family.layout};
+    Layout& layout = branch.layout;
+    const FactSet inner = facts_.inner(layout);
+    std::vector<Microbatch> placed, running, those;
+    for (const Split& split : *shape.family.splits) {
+      placed.clear();
+      for (std::size_t f = run.begin; f < run.end; ++f) {
+        layout.micro_batch_seqs = (*shape.sequences)[f - shape.begin];
+        if (place(split, layout, stats)) placed.push_back({f - run.begin, layout.micro_batch_seqs, layout.grad_accum});
+      }
+      if (placed.empty()) continue;
+      layout.pp = split.pp;
+      layout.dp = split.data;
+      const std::array<FactSet, kOverlaps.size()> ranks = facts_on_ranks(inner, layout);
+      const Pipelines& pipelines = pipelines_.at(split.pp);
+      for (const Alike& alike : pipelines.alike) {
+        const Pipeline& pipeline = pipelines.all[alike.first];
+        enter(pipeline, branch);
+        running.clear();
+        for (const Microbatch& of : placed) {
+          layout.grad_accum = of.accumulated;
+          if (runs(pipeline, layout, alike.count, stats)) running.push_back(of);
+        }
+        for (const bool overlap : kOverlaps) {
+          if (overlap && layout.ep == 1) continue;
+          layout.ep_overlap = overlap;
+          those.clear();
+          for (const Microbatch& of : running) {
+            layout.grad_accum = of.accumulated;
+            if (expert_overlap(overlap, layout, alike.count, stats)) those.push_back(of);
+          }
+          const FactSet facts = ranks[overlap ? 1 : 0] & pipeline.facts & facts_.members(layout);
+          // Together, unless a fact looks at their microbatches.
+          const std::size_t together = facts_.tells_batches_apart() ? 1 : those.size();
+          for (std::size_t begin = 0; begin < those.size(); begin += together) {
+            layout.micro_batch_seqs = those[begin].sequences;
+            layout.grad_accum = those[begin].accumulated;
+            branch.facts = facts & facts_.batches(layout);
+            if (const auto fact = facts_.refusal(branch.facts)) {
+              stats.refuse(*fact, alike.count * together);
+            } else {
+              visit(std::as_const(branch), alike.count, std::span(those).subspan(begin, together));
+            }
+          }
+        }
+      }
+    }
   }
 
   /// The ways to shard a member's state over its data ranks: ZeRO 0, 1, 2, and ZeRO-3 over every divisor of the ranks
@@ -119,48 +186,24 @@ class Space {
   };
   struct Pipelines {
     std::vector<Pipeline> all;
-    std::vector<Alike> each;   ///< all, one by one
     std::vector<Alike> alike;  ///< those that may run with the same microbatches and are counted alike
-    static const std::vector<Alike>& all_alike(const Pipelines& p) { return p.alike; }
   };
 
-  template <class Of, class Visit>
-  void walk(const Family& family, SearchStats& stats, Of&& of, Visit&& visit) const {
-    Branch branch{family.slice, family.layout};
-    const FactSet inner = facts_.inner(family.layout);
-    for (const Split& split : *family.splits) walk(family, inner, split, branch, stats, of, visit);
-  }
-
-  template <class Of, class Visit>
-  void walk(const Family& family, FactSet inner, const Split& split, Branch& branch, SearchStats& stats, Of&& of,
-            Visit&& visit) const {
-    Layout& layout = branch.layout;
-    if (!place(family, split, layout, stats)) return;
-    constexpr std::array<bool, 2> kOverlaps{true, false};
-    const Pipelines& pipelines = pipelines_.at(split.pp);
-    std::array<FactSet, kOverlaps.size()> ranks{};  // asked once for all pipelines
+  static constexpr std::array<bool, 2> kOverlaps{true, false};
+  /// Of members of these ranks without and with overlap, asked once for all pipelines.
+  std::array<FactSet, kOverlaps.size()> facts_on_ranks(FactSet inner, Layout layout) const {
+    std::array<FactSet, kOverlaps.size()> out{};
     for (const bool overlap : kOverlaps) {
       layout.ep_overlap = overlap;
-      ranks[overlap ? 1 : 0] = inner & facts_.ranks(layout);
+      out[overlap ? 1 : 0] = inner & facts_.ranks(layout);
     }
-    for (const Alike& alike : of(pipelines)) {
-      const Pipeline& pipeline = pipelines.all[alike.first];
-      if (!runs(pipeline, layout, alike.count, stats)) continue;
-      layout.vpp = pipeline.vpp;
-      layout.schedule = pipeline.schedule;
-      layout.split = pipeline.split;
-      branch.stages = &pipeline.stages;
-      for (const bool overlap : kOverlaps) {
-        if (!expert_overlap(overlap, layout, alike.count, stats)) continue;
-        layout.ep_overlap = overlap;
-        branch.facts = ranks[overlap ? 1 : 0] & pipeline.facts & facts_.members(layout);
-        if (const auto fact = facts_.refusal(branch.facts)) {
-          stats.refuse(*fact, alike.count);
-        } else {
-          visit(std::as_const(branch), alike.count);
-        }
-      }
-    }
+    return out;
+  }
+  static void enter(const Pipeline& pipeline, Branch& branch) {
+    branch.layout.vpp = pipeline.vpp;
+    branch.layout.schedule = pipeline.schedule;
+    branch.layout.split = pipeline.split;
+    branch.stages = &pipeline.stages;
   }
 
   void tensor(std::size_t slice);
@@ -179,7 +222,8 @@ class Space {
   void count_alike(Pipelines& pipelines) const;
   void offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out);
   void chunked(Schedule schedule, std::int64_t pp, std::vector<Pipeline>& out);
-  bool place(const Family& family, const Split& split, Layout& layout, SearchStats& stats) const;
+  /// Whether the split's ranks take microbatches of the layout's; its pipeline, data ranks and accumulation then.
+  bool place(const Split& split, Layout& layout, SearchStats& stats) const;
   bool runs(const Pipeline& pipeline, const Layout& layout, std::uint64_t count, SearchStats& stats) const;
   bool refused(FactGroup group, const Layout& layout);
   bool expert_overlap(bool on, const Layout& layout, std::uint64_t count, SearchStats& stats) const;

@@ -112,12 +112,14 @@ double FamilySearch::least_memory_of(const Branch& branch, const RunFloors& floo
 
 double FamilySearch::least_memory_of(const Branch& branch, const RunFloors& floors, const ShardingWays& ways,
                                      const RecipeVerdict& recipes) const {
-  return least_memory(ways.state, floors.activations, recipes, branch.layout, branch.stages->with_layers) + reserve();
+  return least_memory(ways.state, floors.activations, recipes, branch.layout.pp, branch.stages->with_layers)
+             .of(branch.layout.micro_batch_seqs) +
+         reserve();
 }
 
 bool FamilySearch::may_hold(const MemberFloor& of, const Layout& layout, double logits) const {
-  const double least = least_on_stages(of.ways->stages, *of.floors->stages, layout, of.branch->stages->shapes, logits);
-  return !(of.capacity < least + reserve());
+  const double room = of.capacity - reserve();
+  return !(room < least_on_stages(stage_floors_, *of.floors->stages, layout, logits, room));
 }
 
 bool FamilySearch::may_hold(const MemberFloor& of, const RecipeVerdict& recipes) const {
@@ -200,41 +202,35 @@ std::vector<std::uint64_t> FamilySearch::count(const Run& run, const RunFloors& 
       if (layouts > 0) stats.refuse(refused.fact, layouts);
     }
   };
-  std::vector<Family> families;
-  std::vector<FactSet> inner;
-  for (std::size_t f = run.begin; f < run.end; ++f) {
-    families.push_back(space_.family(run, f));
-    inner.push_back(space_.facts().inner(families.back().layout));
-  }
   // Members that overlap their exchange and those that do not take turns, and pipelines fed from both ends come between
-  // others: what is known of each last one is kept, for the other microbatches of its ranks.
+  // others: what is known of each last one is kept.
   std::array<Alike, 4> last;
   const bool apart = space_.facts().tells_members_apart();  // then it ends with the member
-  for (const Split& split : *families.front().splits) {
-    for (std::size_t f = 0; f < families.size(); ++f) {
-      space_.members_alike(families[f], inner[f], split, stats, [&](const Branch& branch, std::uint64_t members) {
-        const Layout& l = branch.layout;
-        Alike& alike = last[(l.ep_overlap ? 2U : 0U) + (l.schedule == Schedule::kDualPipe ? 1U : 0U)];
-        if (apart || alike.ways == nullptr || alike.data != l.dp || alike.facts != branch.facts) {
-          for (Alike& known : last) {
-            if (apart || &known == &alike) add(std::exchange(known, {}));
-          }
-          alike = {&ways_of(branch), &verdicts_.of(l, branch.facts), l.dp, branch.facts};
-        }
-        const std::uint64_t treating = branch.stages->most_treated > 0 ? members : 0;
-        alike.members += members;
-        alike.treating += treating;
-        const std::uint64_t layouts =
-            alike.ways->count * (alike.recipes->for_all * members + alike.recipes->for_some * treating);
-        stats.candidates += layouts;
-        if (floors_ && !chip_holds(least_memory_of(branch, floors, *alike.ways, *alike.recipes))) {
-          stats.rejected[static_cast<std::size_t>(Reject::kMemory)] += layouts;
-        } else {
-          out[f] += layouts;
-        }
-      });
+  space_.members_alike(run, stats, [&](const Branch& branch, std::uint64_t members, const auto& microbatches) {
+    const Layout& l = branch.layout;
+    Alike& alike = last[(l.ep_overlap ? 2U : 0U) + (l.schedule == Schedule::kDualPipe ? 1U : 0U)];
+    if (apart || alike.ways == nullptr || alike.data != l.dp || alike.facts != branch.facts) {
+      for (Alike& known : last) {
+        if (apart || &known == &alike) add(std::exchange(known, {}));
+      }
+      alike = {&ways_of(branch), &verdicts_.of(l, branch.facts), l.dp, branch.facts};
     }
-  }
+    const std::uint64_t treating = branch.stages->most_treated > 0 ? members : 0;
+    alike.members += members * microbatches.size();
+    alike.treating += treating * microbatches.size();
+    const std::uint64_t layouts =
+        alike.ways->count * (alike.recipes->for_all * members + alike.recipes->for_some * treating);
+    stats.candidates += layouts * microbatches.size();
+    const LeastMemory least =
+        least_memory(alike.ways->state, floors.activations, *alike.recipes, l.pp, branch.stages->with_layers);
+    for (const Space::Microbatch& of : microbatches) {
+      if (floors_ && !chip_holds(least.of(of.sequences) + reserve())) {
+        stats.rejected[static_cast<std::size_t>(Reject::kMemory)] += layouts;
+      } else {
+        out[of.family] += layouts;
+      }
+    }
+  });
   for (Alike& known : last) add(std::move(known));
   return out;
 }
@@ -277,7 +273,7 @@ double FamilySearch::least_bound(const Family& family, const RunFloors& floors, 
     const bool any = ways.count > 0 && recipes.count(branch.stages->most_treated) > 0;
     if (!any || branch.stages->shapes.empty()) return;
     if (floors_ && !chip_holds(least_memory_of(branch, floors, ways, recipes))) return;
-    const MemberFloor of{&branch, &floors, &ways, in_.request->hw->hbm_capacity.value()};
+    const MemberFloor of = floor_of(branch, floors, ways, in_.request->hw->hbm_capacity.value());
     if (floors_ && !may_hold(of, recipes)) return;
     const Layout layout = cheapest_recipe(l);
     outline(outlined(&branch.stages->shapes, layout, bound_of_.channels), passes_of(layout), outline_);
@@ -396,8 +392,12 @@ bool FamilySearch::may_rank_sharded(const Member& member, const Layout& layout, 
 /// options do not depend on the other degrees. A link of its own: the fullest link carries no less than any one group.
 const FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slice_index, const Layout& l) {
   const std::array<std::int64_t, 4> key{static_cast<std::int64_t>(slice_index), l.tp, l.ep, l.cp};
+  if (last_bounds_.second != nullptr && last_bounds_.first == key) return *last_bounds_.second;
   const auto it = bounds_.find(key);
-  if (it != bounds_.end()) return it->second;
+  if (it != bounds_.end()) {
+    last_bounds_ = {key, &it->second};
+    return it->second;
+  }
   const HardwareSpec& hw = *in_.request->hw;
   const Slice& slice = in_.request->slices[slice_index];
   MeshChannels<double> out;
@@ -433,7 +433,8 @@ MeshChannels<double> FamilySearch::unplaced(std::size_t slice, const Layout& lay
 }
 
 const Channel<double>& FamilySearch::alone(std::size_t slice, std::int64_t size, bool apart) {
-  const std::tuple key(slice, size, apart);
+  const std::uint64_t key =
+      (static_cast<std::uint64_t>(slice) << 1 | (apart ? 1 : 0)) << 48 | static_cast<std::uint64_t>(size);
   const auto it = alone_.find(key);
   if (it != alone_.end()) return it->second;
   return alone_.emplace(key, best_channel(*in_.request->hw, in_.request->slices[slice], in_.network, size, apart))

@@ -325,8 +325,7 @@ bool FamilySearch::fits_with_plain_loss(const Layout& layout, std::size_t index)
   plain.loss = LossKind::kWhole;
   const PlanRequest& r = *in_.request;
   const SupportSubject subject{plain, *r.model, r.workload, *r.hw};
-  return std::none_of(on_another_loss_.begin(), on_another_loss_.end(),
-                      [&](std::size_t fact) { return r.stack->facts[fact].refuses(subject); });
+  return !first_fact(on_another_loss_, [&](std::size_t fact) { return r.stack->facts[fact].refuses(subject); });
 }
 
 /// What is quick comes first: whether it fits with nothing offloaded, then the bounds of its step. `recipe` may have
@@ -393,6 +392,11 @@ void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Opt
     return PhaseKey{layout.pp, member.branch->layout.dp, fsdp, place, policy, layout.offload, paired};
   };
   if (layout != bounded) {
+    outline(outlined(member.stages, layout, bound_of_.channels), bound_phases(layout), gathering_);
+    if (!may_enter(member, layout, kBoundRounding * step_lower_bound(gathering_), memory.total().value())) {
+      ++out_.stats.pruned;
+      return;
+    }
     const MeshChannels<double> bound = unplaced(member.branch->slice, layout);
     if (!may_rank_on(member, layout, bound, phases_of(member, layout, bound, unplaced_key), memory)) {
       ++out_.stats.pruned;

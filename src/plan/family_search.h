@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 #include <span>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -118,7 +118,11 @@ class FamilySearch {
             nullptr,
             branch.stages->most_treated,
             &verdicts_.of(branch.layout, branch.facts),
-            {&branch, &floors, &ways_of(branch), capacity()}};
+            floor_of(branch, floors, ways_of(branch), capacity())};
+  }
+  MemberFloor floor_of(const Branch& branch, const RunFloors& floors, const ShardingWays& ways, double capacity) {
+    if (floors_) stage_floors(ways.stages, branch.layout, branch.stages->shapes, stage_floors_);
+    return {&branch, &floors, &ways, capacity};
   }
   bool runs(const Member& member, std::size_t recipe) const {
     return !member.recipes->refused_by[recipe] && (!recipes_[recipe].some || member.most_treated > 0);
@@ -223,9 +227,9 @@ class FamilySearch {
   bool entered_ = false;
   std::vector<Recipe> recipes_;
   RecipeVerdicts verdicts_;
-  std::vector<std::size_t> on_another_loss_;  ///< of the stack's facts
-  const Family* family_ = nullptr;            ///< being visited or bounded
-  BoundChannels bound_of_;                    ///< what bound_phases_ were computed on
+  FactSet on_another_loss_ = 0;     ///< of the stack's facts
+  const Family* family_ = nullptr;  ///< being visited or bounded
+  BoundChannels bound_of_;          ///< what bound_phases_ were computed on
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
   std::array<std::optional<PhaseTotals>, kRematCount * 32> bound_phases_;
   std::vector<std::size_t> bounded_;                           ///< of bound_phases_, which are there
@@ -250,10 +254,12 @@ class FamilySearch {
   /// Of the degrees of the last member: its data ranks, whether under DualPipe, and facts.
   std::map<std::array<std::uint64_t, 3>, const ShardingWays*> ways_;
   std::pair<WaysKey, const ShardingWays*> last_ways_{};
-  ShardingWays own_ways_;                ///< of a member that may differ from all others
-  std::vector<StageShape> whole_model_;  ///< on one stage
+  std::vector<StageFloor> stage_floors_;  ///< of the member being bounded or visited
+  ShardingWays own_ways_;                 ///< of a member that may differ from all others
+  std::vector<StageShape> whole_model_;   ///< on one stage
   std::map<std::array<std::int64_t, 4>, BoundChannels> bounds_;
-  std::map<std::tuple<std::size_t, std::int64_t, bool>, Channel<double>> alone_;
+  std::pair<std::array<std::int64_t, 4>, const BoundChannels*> last_bounds_{};  ///< those of a family come together
+  std::unordered_map<std::uint64_t, Channel<double>> alone_;                    ///< by slice, whether apart, and size
 };
 
 }  // namespace scalecalc

@@ -38,17 +38,15 @@ void lower(StateFloor& floor, const StepInput<double>& in) {
   }
 }
 
-double least_memory(const StateFloor& state, const ActivationFloor& activations, const RecipeVerdict& recipes,
-                    const Layout& member, double stages_with_layers) {
+LeastMemory least_memory(const StateFloor& state, const ActivationFloor& activations, const RecipeVerdict& recipes,
+                         std::int64_t pp, double stages_with_layers) {
   double least = std::numeric_limits<double>::infinity();
   if ((recipes.any_offload & kOffloadActivations) != 0) least = stages_with_layers * activations.offloaded;
   for (std::size_t r = 0; r < kRematCount; ++r) {
     if (!recipes.remats[r]) continue;
     least = std::min(least, activations.kept[r] + stages_with_layers * activations.working[r]);
   }
-  constexpr double kRounding = 1 - 1e-9;
-  const double bytes = state[recipes.any_offload & 3] + static_cast<double>(member.micro_batch_seqs) * least;
-  return kRounding * bytes / static_cast<double>(member.pp);
+  return {state[recipes.any_offload & 3], least, static_cast<double>(pp)};
 }
 
 }  // namespace scalecalc

@@ -25,9 +25,20 @@ using StateFloor = std::array<double, 4>;
 /// Lowers it to what `in` takes, of a sharding, the whole model on one stage.
 void lower(StateFloor& floor, const StepInput<double>& in);
 
-/// No more than any layout of a member takes on its fullest chip, but for the reserve: the fullest stage takes no less
-/// than the mean one, a stage keeps one microbatch at least, and only stages with layers run one.
-double least_memory(const StateFloor& state, const ActivationFloor& activations, const RecipeVerdict& recipes,
-                    const Layout& member, double stages_with_layers);
+/// No more than any layout takes on its fullest chip, but for the reserve, of members that differ in their microbatch:
+/// the fullest stage takes no less than the mean one, a stage keeps one microbatch at least, and only stages with
+/// layers run one.
+struct LeastMemory {
+  double state = 0;     ///< of all stages
+  double sequence = 0;  ///< the same of each in a microbatch
+  double stages = 1;
+
+  double of(std::int64_t sequences) const {
+    constexpr double kRounding = 1 - 1e-9;
+    return kRounding * (state + static_cast<double>(sequences) * sequence) / stages;
+  }
+};
+LeastMemory least_memory(const StateFloor& state, const ActivationFloor& activations, const RecipeVerdict& recipes,
+                         std::int64_t pp, double stages_with_layers);
 
 }  // namespace scalecalc

@@ -35,7 +35,8 @@ std::uint8_t level_of(std::string_view name) {
   const auto among = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
   if (among(kInner)) return kLevelInner;
   if (among(kPipeline)) return kLevelPipeline;
-  if (name == "mb" || name == "ga" || name == "ep_overlap") return kLevelRanks;
+  if (name == "mb" || name == "ga") return kLevelBatch;
+  if (name == "ep_overlap") return kLevelRanks;
   return name == "remat" || name == "remat_layers" || name == "loss" ? kLevelRemat : kLevelSharding;
 }
 
@@ -161,16 +162,15 @@ std::int64_t value_of_quantity(const SupportQuantity& quantity, const SupportSub
 }
 
 FactGroup group_of(std::uint8_t levels) {
-  constexpr std::uint8_t kMember = kLevelInner | kLevelPipeline | kLevelRanks;
   const auto within = [&](int of) { return (levels & ~of) == 0; };
   if (levels == 0) return FactGroup::kQuestion;
   if (within(kLevelInner)) return FactGroup::kInner;
   if (within(kLevelPipeline)) return FactGroup::kPipeline;
-  if (within(kMember)) return FactGroup::kMember;
-  if (within(kMember | kLevelSharding)) return FactGroup::kSharding;
+  if (within(kMemberLevels)) return FactGroup::kMember;
+  if (within(kMemberLevels | kLevelSharding)) return FactGroup::kSharding;
   if (within(kLevelRemat)) return FactGroup::kRemat;
-  if (within(kMember | kLevelRemat)) return FactGroup::kRecipe;
-  return within(kMember | kLevelRemat | kLevelOffload) ? FactGroup::kOffload : FactGroup::kLayout;
+  if (within(kMemberLevels | kLevelRemat)) return FactGroup::kRecipe;
+  return within(kMemberLevels | kLevelRemat | kLevelOffload) ? FactGroup::kOffload : FactGroup::kLayout;
 }
 
 }  // namespace
@@ -219,17 +219,14 @@ bool SupportFact::refuses(const SupportSubject& subject) const {
 }
 
 void StackRelease::group_facts() {
-  for (std::vector<std::size_t>& group : groups) group.clear();
+  groups = {};
   for (std::size_t i = 0; i < facts.size(); ++i) {
-    if (!facts[i].recall) groups[static_cast<std::size_t>(group_of(facts[i].levels))].push_back(i);
+    if (!facts[i].recall) groups[static_cast<std::size_t>(group_of(facts[i].levels))] |= FactSet{1} << i;
   }
 }
 
 std::optional<std::size_t> StackRelease::refusal(FactGroup group, const SupportSubject& subject) const {
-  for (const std::size_t i : groups[static_cast<std::size_t>(group)]) {
-    if (facts[i].refuses(subject)) return i;
-  }
-  return std::nullopt;
+  return first_fact(of(group), [&](std::size_t fact) { return facts[fact].refuses(subject); });
 }
 
 std::optional<std::size_t> StackRelease::refusal(const SupportSubject& subject) const {
@@ -239,18 +236,16 @@ std::optional<std::size_t> StackRelease::refusal(const SupportSubject& subject) 
   return std::nullopt;
 }
 
-std::vector<std::size_t> StackRelease::on_another_loss() const {
+FactSet StackRelease::on_another_loss() const {
   const auto on_loss = [](const SupportQuantity* quantity) { return quantity->name == "loss"; };
   const auto asks = [&](const SupportCondition& condition) {
     return on_loss(condition.of) || std::any_of(condition.factors.begin(), condition.factors.end(), on_loss);
   };
-  std::vector<std::size_t> out;
-  for (std::size_t g = 0; g < kFactGroups; ++g) {
-    const bool later =
-        g == static_cast<std::size_t>(FactGroup::kOffload) || g == static_cast<std::size_t>(FactGroup::kLayout);
-    std::copy_if(groups[g].begin(), groups[g].end(), std::back_inserter(out), [&](std::size_t i) {
-      return later || std::any_of(facts[i].refused_if.begin(), facts[i].refused_if.end(), asks);
-    });
+  FactSet refusing = 0, out = of(FactGroup::kOffload) | of(FactGroup::kLayout);
+  for (const FactSet group : groups) refusing |= group;
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    const bool any = std::any_of(facts[i].refused_if.begin(), facts[i].refused_if.end(), asks);
+    if (any) out |= refusing & FactSet{1} << i;
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,10 +32,13 @@ struct SupportSubject {
 /// At which level of the search a quantity is decided; bits. 0: by the question.
 inline constexpr std::uint8_t kLevelInner = 1;     ///< tp, sp, cp, cp_comm, ep, etp
 inline constexpr std::uint8_t kLevelPipeline = 2;  ///< pp, vpp, schedule
-inline constexpr std::uint8_t kLevelRanks = 4;     ///< data ranks, mb, ga, ep_overlap
+inline constexpr std::uint8_t kLevelRanks = 4;     ///< data ranks, ep_overlap
 inline constexpr std::uint8_t kLevelSharding = 8;  ///< zero, dp, fsdp
 inline constexpr std::uint8_t kLevelRemat = 16;    ///< remat, remat_layers, loss
 inline constexpr std::uint8_t kLevelOffload = 32;  ///< what lies with the host
+inline constexpr std::uint8_t kLevelBatch = 64;    ///< mb, ga
+/// What a member of the search settles.
+inline constexpr std::uint8_t kMemberLevels = kLevelInner | kLevelPipeline | kLevelRanks | kLevelBatch;
 
 /// Facts by what must be decided before they can be asked, so that the search cuts as early as it can.
 enum class FactGroup : std::uint8_t {
@@ -94,8 +98,22 @@ struct SupportFact {
   bool refuses(const SupportSubject& subject) const;
 };
 
-/// Of one release; each has a bit where a search asks them (plan/stack_verdicts.h).
+/// Of one release; each has a bit.
 inline constexpr std::size_t kMostFacts = 64;
+
+/// Facts of one release, by their positions, a bit each.
+using FactSet = std::uint64_t;
+inline constexpr FactSet kAllFacts = ~FactSet{0};
+
+/// The first of them, by its position, for which `holds(position)`; nothing if none does.
+template <class Holds>
+std::optional<std::size_t> first_fact(FactSet facts, const Holds& holds) {
+  for (; facts != 0; facts &= facts - 1) {
+    const auto fact = static_cast<std::size_t>(std::countr_zero(facts));
+    if (holds(fact)) return fact;
+  }
+  return std::nullopt;
+}
 
 /// One release of a stack, with what it inherits from earlier ones.
 struct StackRelease {
@@ -103,7 +121,9 @@ struct StackRelease {
   std::string version;  ///< "0.19"
   std::string since;    ///< "2026-08-19"
   std::vector<SupportFact> facts;
-  std::array<std::vector<std::size_t>, kFactGroups> groups;  ///< positions in `facts` of those that refuse
+  std::array<FactSet, kFactGroups> groups{};  ///< those that refuse
+
+  FactSet of(FactGroup group) const { return groups[static_cast<std::size_t>(group)]; }
 
   std::string name() const { return stack + " " + version; }
   /// The first fact of the group that refuses the layout, by its position.
@@ -112,7 +132,7 @@ struct StackRelease {
   std::optional<std::size_t> refusal(const SupportSubject& subject) const;
   /// Facts that may refuse a layout whose recipe and sharding are allowed once its loss is another: those on the loss,
   /// and those that ask for more than recipe and sharding.
-  std::vector<std::size_t> on_another_loss() const;
+  FactSet on_another_loss() const;
   void group_facts();  ///< fills `groups`
 };
 

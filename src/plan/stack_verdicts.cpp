@@ -8,8 +8,6 @@
 namespace scalecalc {
 namespace {
 
-constexpr std::uint8_t kMemberLevels = kLevelInner | kLevelPipeline | kLevelRanks;
-
 /// Whether the stack refuses the policy in this layout, by a fact that looks at neither sharding nor, unless the
 /// request pins it, offload.
 std::optional<std::size_t> recipe_refusal(const PlanRequest& request, const Layout& layout) {
@@ -46,13 +44,17 @@ std::optional<std::vector<SupportCondition>> open_conditions(const PlanRequest& 
 PlanRequest settled(PlanRequest request) {
   if (!request.stack) return request;
   auto stack = std::make_shared<StackRelease>(*request.stack);
-  for (std::vector<std::size_t>& group : stack->groups) {
-    std::erase_if(group, [&](std::size_t i) {
-      auto open = open_conditions(request, stack->facts[i]);
-      if (open) stack->facts[i].refused_if = *std::move(open);
-      return !open;
-    });
+  FactSet may_hold = 0;
+  for (std::size_t i = 0; i < stack->facts.size(); ++i) {
+    auto open = open_conditions(request, stack->facts[i]);
+    if (!open) continue;
+    may_hold |= FactSet{1} << i;
+    // What a member settles comes last: who knows of a member asks for the rest.
+    std::stable_partition(open->begin(), open->end(),
+                          [](const SupportCondition& condition) { return (condition.levels() & ~kMemberLevels) != 0; });
+    stack->facts[i].refused_if = *std::move(open);
   }
+  for (FactSet& group : stack->groups) group &= may_hold;
   request.stack = std::move(stack);
   return request;
 }
@@ -71,29 +73,20 @@ std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup g
 
 std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup group, const Layout& layout,
                                          FactSet holding) {
-  if (!request.stack) return std::nullopt;
+  const FactSet facts = request.stack ? request.stack->of(group) & holding : 0;
+  if (facts == 0) return std::nullopt;
   const SupportSubject subject{layout, *request.model, request.workload, *request.hw};
-  for (const std::size_t fact : request.stack->groups[static_cast<std::size_t>(group)]) {
-    if ((holding >> fact & 1) != 0 && request.stack->facts[fact].refuses(subject)) return fact;
-  }
-  return std::nullopt;
+  return first_fact(facts, [&](std::size_t fact) { return request.stack->facts[fact].refuses(subject); });
 }
 
 MemberFacts::MemberFacts(const PlanRequest& request) : request_(request) {
   if (!request.stack) return;
   const StackRelease& stack = *request.stack;
   if (stack.facts.size() > kMostFacts) internal_error("more facts than a release may have");
-  const auto of = [&](std::initializer_list<FactGroup> groups) {
-    FactSet out = 0;
-    for (const FactGroup group : groups) {
-      for (const std::size_t fact : stack.groups[static_cast<std::size_t>(group)]) out |= FactSet{1} << fact;
-    }
-    return out;
-  };
-  member_ = of({FactGroup::kMember});
-  sharding_ = of({FactGroup::kSharding});
-  recipes_ = of({FactGroup::kRecipe, FactGroup::kOffload});
-  const FactSet later = of({FactGroup::kLayout});
+  member_ = stack.of(FactGroup::kMember);
+  sharding_ = stack.of(FactGroup::kSharding);
+  recipes_ = stack.of(FactGroup::kRecipe) | stack.of(FactGroup::kOffload);
+  const FactSet later = stack.of(FactGroup::kLayout);
   const FactSet ours = member_ | sharding_ | recipes_ | later;
   open_ = ~ours;
   for (std::size_t fact = 0; fact < stack.facts.size(); ++fact) {
@@ -113,7 +106,8 @@ void MemberFacts::add(std::size_t fact, bool asked_of_members) {
       mixed_ = mixed_ || (asked_of_members && (levels & kMemberLevels) != 0);
       continue;  // of what a member leaves open
     }
-    const Level level = levels == kLevelInner            ? kInner
+    const Level level = (levels & kLevelBatch) != 0      ? kBatch
+                        : levels == kLevelInner          ? kInner
                         : levels == kLevelPipeline       ? kPipeline
                         : (levels & kLevelPipeline) == 0 ? kRanks
                                                          : kMembers;
@@ -138,11 +132,7 @@ FactSet MemberFacts::answers(Level level, const Layout& layout) const {
 }
 
 std::optional<std::size_t> MemberFacts::refusal(FactSet holding) const {
-  if ((holding & member_) == 0) return std::nullopt;
-  for (const std::size_t fact : request_.stack->groups[static_cast<std::size_t>(FactGroup::kMember)]) {
-    if ((holding >> fact & 1) != 0) return fact;
-  }
-  return std::nullopt;
+  return first_fact(holding & member_, [](std::size_t) { return true; });
 }
 
 RecipeVerdicts::RecipeVerdicts(const PlanRequest& request, const MemberFacts& facts, std::vector<Recipe> recipes)

@@ -29,17 +29,13 @@ Layout with_recipe(Layout layout, const Recipe& recipe);
 /// nothing if there is no stack.
 std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup group, const Layout& layout);
 
-/// Facts of the release, a bit each.
-using FactSet = std::uint64_t;
-inline constexpr FactSet kAllFacts = ~FactSet{0};
-
 /// The same of a member of which only `holding` may refuse anything.
 std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup group, const Layout& layout,
                                          FactSet holding);
 
 /// Of each fact on members and all that they leave open, whether what it asks of a member holds: the facts that
-/// hold by the inner degrees, by the pipeline, by the ranks and by what looks at the pipeline and one of the others are
-/// those that do by all four.
+/// hold by the inner degrees, by the pipeline, by the ranks, by what looks at the pipeline and one of these, and by the
+/// microbatches with any of them are those that do by all five.
 class MemberFacts {
  public:
   /// Keeps a reference to `request`.
@@ -49,6 +45,7 @@ class MemberFacts {
   FactSet pipeline(const Layout& layout) const { return ask(kPipeline, layout); }
   FactSet ranks(const Layout& layout) const { return ask(kRanks, layout); }
   FactSet members(const Layout& layout) const { return ask(kMembers, layout); }
+  FactSet batches(const Layout& layout) const { return ask(kBatch, layout); }
 
   /// The first fact that refuses a member of which these hold.
   std::optional<std::size_t> refusal(FactSet holding) const;
@@ -58,11 +55,13 @@ class MemberFacts {
   /// Whether shardings or recipes of two members of which the same facts hold may still differ: a condition on them
   /// compares with a member's own figure.
   bool tells_members_apart() const { return mixed_; }
-  /// Whether `members` asks anything, so that the same ranks may run one pipeline and not another.
-  bool tells_pipelines_apart() const { return !questions_[kMembers].empty(); }
+  /// Whether the same ranks may run one pipeline and not another.
+  bool tells_pipelines_apart() const { return !questions_[kMembers].empty() || tells_batches_apart(); }
+  /// Whether they may run it with one microbatch and not with another.
+  bool tells_batches_apart() const { return !questions_[kBatch].empty(); }
 
  private:
-  enum Level : std::uint8_t { kInner, kPipeline, kRanks, kMembers };
+  enum Level : std::uint8_t { kInner, kPipeline, kRanks, kMembers, kBatch };
   struct Question {
     SupportCondition condition;
     FactSet facts = 0;  ///< that ask it
@@ -77,7 +76,7 @@ class MemberFacts {
   FactSet open_ = 0;  ///< not settled by the question
   FactSet member_ = 0, sharding_ = 0, recipes_ = 0;
   bool mixed_ = false;
-  std::array<std::vector<Question>, 4> questions_;  ///< by level
+  std::array<std::vector<Question>, 5> questions_;  ///< by level
 };
 
 /// The request, its stack without what the question settles: facts that cannot refuse, and conditions that always hold.

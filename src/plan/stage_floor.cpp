@@ -53,28 +53,44 @@ void lower(StageStateFloor& floor, const StepInput<double>& in, std::int32_t par
   lower_to(floor.head, {.head = true});
 }
 
-double least_on_stages(const StageStateFloor& state, const PassFloor& pass, const Layout& layout,
-                       const std::vector<StageShape>& stages, double logits) {
+void stage_floors(const StageStateFloor& state, const Layout& member, const std::vector<StageShape>& stages,
+                  std::vector<StageFloor>& out) {
+  out.clear();
+  for (const StageShape& stage : stages) {
+    StageFloor& floor = out.emplace_back();
+    const auto hold = [&](const StageStateFloor::Bytes& each, double count) {
+      floor.held.weights += each.weights * count;
+      floor.held.gradients += each.gradients * count;
+      floor.held.optimizer += each.optimizer * count;
+    };
+    for (std::size_t k = 0; k < state.layers.size(); ++k) {
+      if (stage.layers[k] == 0) continue;
+      const double count = stage.layers[k];
+      hold(state.layers[k], count);
+      floor.layers += count;
+    }
+    if (stage.head || stage.embedding) hold(stage.head ? state.head : state.embedding, 1);
+    floor.flight = in_flight(member.schedule, member.pp, member.vpp, stage.first, member.grad_accum) / stage.parts;
+    floor.shape = &stage;
+  }
+}
+
+double least_on_stages(const std::vector<StageFloor>& stages, const PassFloor& pass, const Layout& layout,
+                       double logits, double enough) {
   const auto r = static_cast<std::size_t>(layout.remat);
   const bool paired = pairs_experts(layout);
   const auto moves = [&](std::uint8_t part) { return (layout.offload & part) != 0; };
   const auto two_of = [](double layers) { return std::min(1.0, 2 / std::max(1.0, layers)); };
   const double sequences = static_cast<double>(layout.micro_batch_seqs);
+  constexpr double kRounding = 1 - 1e-9;
   double most = 0;
-  for (const StageShape& stage : stages) {
-    StageStateFloor::Bytes held;
-    const auto hold = [&](const StageStateFloor::Bytes& each, double count) {
-      held.weights += each.weights * count;
-      held.gradients += each.gradients * count;
-      held.optimizer += each.optimizer * count;
-    };
-    double kept = 0, away = 0, working = 0, beside = 0, layers = 0, layers_away = 0;
+  for (const StageFloor& floor : stages) {
+    const StageShape& stage = *floor.shape;
+    double kept = 0, away = 0, working = 0, beside = 0, layers_away = 0;
     for (std::size_t k = 0; k < pass.layers.size(); ++k) {
       if (stage.layers[k] == 0) continue;
       const PassFloor::Layer& layer = pass.layers[k];
       const double count = stage.layers[k], treated = treated_layers(layout, stage, k);
-      hold(state.layers[k], count);
-      layers += count;
       kept += layer.kept[r] * treated + layer.kept[0] * (count - treated);
       working = std::max(working, layer.working[r]);
       beside = std::max(beside, layer.paired);
@@ -82,17 +98,14 @@ double least_on_stages(const StageStateFloor& state, const PassFloor& pass, cons
       away += layer.kept[r] * offloaded;
       layers_away += offloaded;
     }
-    if (stage.head || stage.embedding) hold(stage.head ? state.head : state.embedding, 1);
-    if (moves(kOffloadWeights)) held.weights *= two_of(layers);
-    if (moves(kOffloadOptimizer)) held.optimizer *= two_of(layers);
-    const double flight =
-        in_flight(layout.schedule, layout.pp, layout.vpp, stage.first, layout.grad_accum) / stage.parts;
-    double passing = kept * flight + working + (paired ? beside : 0) + (stage.head ? logits : 0);
-    if (moves(kOffloadActivations)) passing -= away * std::max(0.0, flight - two_of(layers_away));
-    most =
-        std::max(most, held.weights + held.gradients + held.optimizer + sequences * passing * (1 + pass.fragmentation));
+    double weights = floor.held.weights, optimizer = floor.held.optimizer;
+    if (moves(kOffloadWeights)) weights *= two_of(floor.layers);
+    if (moves(kOffloadOptimizer)) optimizer *= two_of(floor.layers);
+    double passing = kept * floor.flight + working + (paired ? beside : 0) + (stage.head ? logits : 0);
+    if (moves(kOffloadActivations)) passing -= away * std::max(0.0, floor.flight - two_of(layers_away));
+    most = std::max(most, weights + floor.held.gradients + optimizer + sequences * passing * (1 + pass.fragmentation));
+    if (kRounding * most > enough) break;
   }
-  constexpr double kRounding = 1 - 1e-9;
   return kRounding * most;
 }
 

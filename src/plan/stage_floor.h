@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "cost/step.h"
@@ -38,14 +39,26 @@ StageStateFloor no_state(std::size_t kinds);
 /// Lowers it to what `in` takes, of a sharding. `parts`: of the stages (StageShape).
 void lower(StageStateFloor& floor, const StepInput<double>& in, std::int32_t parts);
 
+/// What a stage of a member holds and keeps in flight, whatever its recipe and however its state is sharded.
+struct StageFloor {
+  StageStateFloor::Bytes held;
+  double layers = 0;
+  double flight = 0;  ///< microbatches
+  const StageShape* shape = nullptr;
+};
+/// Of a member's stages, which must outlive them.
+void stage_floors(const StageStateFloor& state, const Layout& member, const std::vector<StageShape>& stages,
+                  std::vector<StageFloor>& out);
+
 /// No more than `layout` takes on its fullest stage, but for the reserve, however its state is sharded, with `logits`
 /// of PassFloor; nor does it with the policy for fewer layers, nor with less offloaded. A stage's memory is a sum over
 /// its layers and ends of what is not negative (cost/memory.cpp); what is left out is buffers, towers, prediction
 /// modules' activations, and of a stage that holds both ends the embedding, which the head may share. A layer keeps no
 /// more under a policy than under none, so each that is treated lowers it; so does each that is offloaded, of which two
 /// layers' worth of one microbatch stays and as many as are in flight go. Without a number all are. Not for a number of
-/// treated layers together with offloaded activations: those that are treated take less out.
-double least_on_stages(const StageStateFloor& state, const PassFloor& pass, const Layout& layout,
-                       const std::vector<StageShape>& stages, double logits);
+/// treated layers together with offloaded activations: those that are treated take less out. Stages after one that
+/// takes more than `enough` are not looked at.
+double least_on_stages(const std::vector<StageFloor>& stages, const PassFloor& pass, const Layout& layout,
+                       double logits, double enough = std::numeric_limits<double>::infinity());
 
 }  // namespace scalecalc

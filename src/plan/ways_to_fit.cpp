@@ -235,9 +235,8 @@ bool looks_at_ranks(const PlanRequest& request) {
   if (!request.stack) return false;
   const StackRelease& stack = *request.stack;
   for (const FactGroup group : {FactGroup::kSharding, FactGroup::kOffload, FactGroup::kLayout}) {
-    for (const std::size_t i : stack.groups[static_cast<std::size_t>(group)]) {
-      if ((stack.facts[i].levels & kLevelRanks) != 0) return true;
-    }
+    const auto looks = [&](std::size_t fact) { return (stack.facts[fact].levels & (kLevelRanks | kLevelBatch)) != 0; };
+    if (first_fact(stack.of(group), looks)) return true;
   }
   return false;
 }

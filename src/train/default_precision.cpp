@@ -15,13 +15,14 @@ const SupportFact* refused_precision(const ResolvedQuestion& out, const StackRel
   if (release == nullptr) return nullptr;
   const Layout any;
   const SupportSubject subject{any, out.model, out.workload, out.hw};
-  for (const std::size_t i : release->groups[static_cast<std::size_t>(FactGroup::kQuestion)]) {
+  const auto refuses = [&](std::size_t i) {
     const SupportFact& fact = release->facts[i];
     const bool on_precision = std::any_of(fact.refused_if.begin(), fact.refused_if.end(),
                                           [](const SupportCondition& c) { return c.of->name == "precision"; });
-    if (on_precision && fact.refuses(subject)) return &fact;
-  }
-  return nullptr;
+    return on_precision && fact.refuses(subject);
+  };
+  const auto found = first_fact(release->of(FactGroup::kQuestion), refuses);
+  return found ? &release->facts[*found] : nullptr;
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST_F(MemberTablesTest, FloorsAreNoHigherThanTheMemoryOfAnyLayout) {
       for (const std::uint8_t offload : {std::uint8_t{0}, kOffloadOptimizer, kOffloadActivations, kOffloadAll}) {
         if (recipe.some && offload != 0) continue;
         const RecipeVerdict verdict{.remats = {true, true, true, true, true}, .any_offload = offload};
-        const double floor = least_memory(state, activations, verdict, branch, 4) + 1e9;
+        const double floor = least_memory(state, activations, verdict, branch.pp, 4).of(branch.micro_batch_seqs) + 1e9;
         EXPECT_GT(floor, 1.01e9);
         for (std::size_t i = 0; i < ways.size(); ++i) {
           Layout layout = sharded(with_recipe(branch, recipe), ways[i]);

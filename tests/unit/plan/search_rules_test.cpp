@@ -45,9 +45,8 @@ TEST(MemoryFloor, IsTheLeastOfWhatMayRun) {
   activations.kept = {100, 60, 50, 40, 10};
   activations.working = {5, 6, 7, 8, 40};
   activations.offloaded = 3;
-  const Layout member{.pp = 2, .micro_batch_seqs = 4};
   const auto least = [&](std::array<bool, kRematCount> remats, std::uint8_t offload, double stages) {
-    return least_memory(state, activations, {.remats = remats, .any_offload = offload}, member, stages);
+    return least_memory(state, activations, {.remats = remats, .any_offload = offload}, 2, stages).of(4);
   };
   const auto near = [](double found, double wanted) {
     EXPECT_LE(found, wanted);
@@ -276,7 +275,8 @@ TEST(SupportLevels, AreThoseAtWhichTheSearchDecides) {
   };
   for (const char* name : {"tp", "sp", "cp", "cp_comm", "ep", "etp"}) EXPECT_EQ(level(name), kLevelInner) << name;
   for (const char* name : {"pp", "vpp", "schedule", "split"}) EXPECT_EQ(level(name), kLevelPipeline) << name;
-  for (const char* name : {"mb", "ga", "ep_overlap"}) EXPECT_EQ(level(name), kLevelRanks) << name;
+  for (const char* name : {"data", "ep_overlap"}) EXPECT_EQ(level(name), kLevelRanks) << name;
+  for (const char* name : {"mb", "ga"}) EXPECT_EQ(level(name), kLevelBatch) << name;
   for (const char* name : {"remat", "remat_layers", "loss"}) EXPECT_EQ(level(name), kLevelRemat) << name;
   for (const char* name : {"zero", "dp", "fsdp"}) EXPECT_EQ(level(name), kLevelSharding) << name;
   for (const char* name : {"tp_overlap", "dp_overlap", "seq"}) EXPECT_EQ(level(name), 0) << name << ": of the question";

@@ -165,21 +165,27 @@ TEST_F(SharedOfMember, NothingOfAPassIsShorterPerSequenceInASmallerMicrobatch) {
   }
 }
 
-/// Members that are counted together are as many as one by one, and the cuts are the same.
+/// Members that are counted together are as many as one by one, and the cuts are the same; of a stack whose facts look
+/// at microbatches too.
 TEST(SharedWork, MembersAlikeAreAllOfThem) {
-  for (const char* name : {"deepseek-v3", "llama3-8b"}) {
+  using Case = std::pair<const char*, const char*>;
+  for (const auto& [name, stack] :
+       {Case("deepseek-v3", "megatron"), Case("llama3-8b", "megatron"), Case("llama3-8b", "maxtext")}) {
     const ModelSpec model = test::shipped_model(name);
     const HardwareSpec hw = test::switched_chip();
     PlanRequest request = test::request(model, hw, 64);
-    request.stack = stack_release(Catalog(), "megatron", "");
+    request.stack = stack_release(Catalog(), stack, "");
     SearchStats stats;
     const Space space(request, stats);
+    EXPECT_EQ(space.facts().tells_batches_apart(), stack == std::string("maxtext"));
     std::uint64_t all = 0;
     std::uint64_t groups = 0;
-    for (const Family& family : space.families()) {
-      using Key = std::tuple<std::int64_t, std::int64_t, bool, bool, FactSet, double, bool>;
-      const auto key = [](const Branch& b) {
-        return Key{b.layout.pp,
+    for (const scalecalc::Run& run : space.runs()) {
+      using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, FactSet, double, bool>;
+      const auto key = [](const Branch& b, std::int64_t sequences, std::int64_t accumulated) {
+        return Key{sequences,
+                   accumulated,
+                   b.layout.pp,
                    b.layout.dp,
                    b.layout.schedule == Schedule::kDualPipe,
                    b.layout.ep_overlap,
@@ -189,10 +195,16 @@ TEST(SharedWork, MembersAlikeAreAllOfThem) {
       };
       std::map<Key, std::uint64_t> each, alike;
       SearchStats of_each, of_alike;
-      space.members(family, of_each, [&](const Branch& b) { ++each[key(b)]; });
-      space.members_alike(family, of_alike, [&](const Branch& b, std::uint64_t count) {
-        alike[key(b)] += count;
-        all += count;
+      for (std::size_t f = run.begin; f < run.end; ++f) {
+        space.members(space.family(run, f), of_each,
+                      [&](const Branch& b) { ++each[key(b, b.layout.micro_batch_seqs, b.layout.grad_accum)]; });
+      }
+      space.members_alike(run, of_alike, [&](const Branch& b, std::uint64_t count, const auto& microbatches) {
+        for (const Space::Microbatch& of : microbatches) {
+          EXPECT_EQ(of.sequences, space.family(run, run.begin + of.family).layout.micro_batch_seqs);
+          alike[key(b, of.sequences, of.accumulated)] += count;
+          all += count;
+        }
         ++groups;
       });
       ASSERT_EQ(each, alike) << name;

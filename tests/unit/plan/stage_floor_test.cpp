@@ -90,7 +90,9 @@ TEST_F(StageFloors, AreThePartsOfMemoryThatTheyCount) {
             const Bytes counted = use.weights + use.gradients + use.optimizer + 1.05 * (use.activations + use.logits);
             fullest = std::max(fullest, counted.value());
           }
-          const double floor = least_on_stages(state, pass, layout, stages, logits_of(pass, layout));
+          std::vector<StageFloor> floors;
+          stage_floors(state, layout, stages, floors);
+          const double floor = least_on_stages(floors, pass, layout, logits_of(pass, layout));
           EXPECT_LE(floor, fullest);
           EXPECT_GE(floor, folded ? 0 : fullest * (1 - 1e-8)) << static_cast<int>(layout.remat);
         }
@@ -116,8 +118,10 @@ TEST_F(StageFloors, AreNoHigherThanTheMemoryOfAnyLayoutThatDoesLess) {
       const MeshChannels<double> sizes = sizes_of(sharded(member, way));
       lower(state, input(sharded(member, way), cost, stages, sizes), member.schedule == Schedule::kDualPipe ? 2 : 1);
     }
+    std::vector<StageFloor> floors;
+    stage_floors(state, member, stages, floors);
     for (const Layout& most : ways_to_do(member)) {
-      const double floor = least_on_stages(state, pass, most, stages, pass.least_logits) + kReserve;
+      const double floor = least_on_stages(floors, pass, most, pass.least_logits) + kReserve;
       for (const StateSharding& way : shardings) {
         const Layout layout = sharded(most, way);
         const MeshChannels<double> sizes = sizes_of(layout);
