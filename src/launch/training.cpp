@@ -84,7 +84,7 @@ void add_outer_degrees(const TrainingLaunch& plan, LaunchTerms& terms) {
 
 /// Axes of a mesh, outermost first, as the placement nests them.
 std::string mesh_axes(const Placement& placement) {
-  const std::string order = placement.order.empty() ? "tp-cp-fsdp-dp-pp" : placement.order;
+  const std::string order(placement.order.empty() ? "tp-cp-fsdp-dp-pp" : placement.order);
   std::vector<std::string> axes;
   for (std::size_t at = 0; at < order.size();) {
     const std::size_t end = std::min(order.find('-', at), order.size());

@@ -13,7 +13,7 @@ namespace {
 /// Nesting orders tried under switches, inner to outer. Tensor groups talk most and come first; whether pipeline
 /// stages or data ranks take the outer tiers depends on sizes, so both are tried, as is a pipeline inside the node.
 struct NestingOrder {
-  const char* name;
+  std::string_view name;
   std::array<MeshDim, kMeshDims> dims;
 };
 constexpr std::array<NestingOrder, 3> kOrders{{
@@ -60,11 +60,16 @@ std::vector<std::int64_t> tier_domains(const HardwareSpec& hw, const Slice& slic
   return domains;
 }
 
-std::vector<Placement> switched_placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees) {
+/// Until `visit` says that it is enough; whether it did.
+using Visit = std::function<bool(const Placement&)>;
+
+bool visit_switched(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees, const Visit& visit) {
   const std::vector<std::int64_t> domains = tier_domains(hw, slice);
-  std::vector<Placement> out;
+  std::array<Placement, kOrders.size()> known;
+  std::size_t count = 0;
   for (const NestingOrder& order : kOrders) {
-    Placement placement;
+    Placement& placement = known[count];
+    placement = {};
     placement.order = order.name;
     std::int64_t stride = 1;
     bool fits = true;
@@ -74,26 +79,27 @@ std::vector<Placement> switched_placements(const HardwareSpec& hw, const Slice& 
       fits = fits && members_per_tier(degree, stride, domains, group.tiers);
       stride *= degree;
     }
-    const bool known =
-        std::any_of(out.begin(), out.end(), [&](const Placement& p) { return p.dims == placement.dims; });
-    if (fits && !known) out.push_back(std::move(placement));
+    const bool again = std::any_of(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(count),
+                                   [&](const Placement& p) { return p.dims == placement.dims; });
+    if (!fits || again) continue;
+    if (visit(placement)) return true;
+    ++count;
   }
-  return out;
+  return false;
 }
 
 /// Enumerates how the dimensions divide the torus axes (and the slices, for data and pipeline).
 class TorusPlacer {
  public:
-  TorusPlacer(const Slice& slice, const Degrees& degrees, bool mirrored)
-      : slice_(slice), degrees_(degrees), mirrored_(mirrored) {
+  TorusPlacer(const Slice& slice, const Degrees& degrees, bool mirrored, const Visit& visit)
+      : slice_(slice), degrees_(degrees), mirrored_(mirrored), visit_(visit) {
     for (std::size_t a = 0; a < axes(); ++a) divisors_[a] = divisors(slice.shape[a]);
     slices_ = divisors(slice.slices);
   }
 
-  std::vector<Placement> run() {
+  bool run() {
     std::array<std::int64_t, kMaxAxes> used{1, 1, 1};
-    place(0, used, 1);
-    return std::move(out_);
+    return place(0, used, 1);
   }
 
  private:
@@ -109,11 +115,8 @@ class TorusPlacer {
                        [axis](const Group& g) { return g.axes[axis].size == g.axes[axis - 1].size; });
   }
 
-  void place(std::size_t dim, const std::array<std::int64_t, kMaxAxes>& used, std::int64_t slices_used) {
-    if (dim == kMeshDims) {
-      if (slices_used == slice_.slices) out_.push_back(current_);
-      return;
-    }
+  bool place(std::size_t dim, const std::array<std::int64_t, kMaxAxes>& used, std::int64_t slices_used) {
+    if (dim == kMeshDims) return slices_used == slice_.slices && visit_(current_);
     // Only whole replicas and pipeline stages are worth sending over the data-centre network; FSDP over it is legal
     // too, so the three outer dimensions may each take a share of the slices.
     const bool outer = dim >= static_cast<std::size_t>(MeshDim::kFsdp);
@@ -127,24 +130,24 @@ class TorusPlacer {
       group.tiers[1] = across;
       if (degree == across) {  // nothing is left for the axes
         current_.dims[dim] = group;
-        place(dim + 1, used, slices_used * across);
-      } else {
-        split(dim, 0, degree / across, used, used, group, slices_used * across);
+        if (place(dim + 1, used, slices_used * across)) return true;
+      } else if (split(dim, 0, degree / across, used, used, group, slices_used * across)) {
+        return true;
       }
     }
+    return false;
   }
 
   /// Chooses the dimension's factor on `axis` and the following ones.
-  void split(std::size_t dim, std::size_t axis, std::int64_t left, const std::array<std::int64_t, kMaxAxes>& before,
+  bool split(std::size_t dim, std::size_t axis, std::int64_t left, const std::array<std::int64_t, kMaxAxes>& before,
              std::array<std::int64_t, kMaxAxes> used, Group& group, std::int64_t slices_used) {
     if (axis == axes()) {
       current_.dims[dim] = group;
-      place(dim + 1, used, slices_used);
-      return;
+      return place(dim + 1, used, slices_used);
     }
     std::int64_t room = 1;  // of this axis and the following ones
     for (std::size_t a = axis; a < axes(); ++a) room *= slice_.shape[a] / before[a];
-    if (room % left != 0) return;
+    if (room % left != 0) return false;
     const std::int64_t free = slice_.shape[axis] / before[axis];
     const bool last = axis + 1 == axes();  // takes all that is left
     const std::int64_t least = !mirrored_ && like_the_last(dim, axis) ? group.axes[axis - 1].size : 1;
@@ -154,19 +157,21 @@ class TorusPlacer {
       AxisPart& part = group.axes[axis];
       if (factor > 1) part = {.size = factor, .stride = before[axis], .ring = slice_.wraps[axis] && factor == free};
       used[axis] = before[axis] * factor;
-      split(dim, axis + 1, left / factor, before, used, group, slices_used);
+      const bool enough = split(dim, axis + 1, left / factor, before, used, group, slices_used);
       part = {};
       used[axis] = before[axis];
+      if (enough) return true;
     }
+    return false;
   }
 
   const Slice& slice_;
   const Degrees& degrees_;
   bool mirrored_;
+  const Visit& visit_;
   std::array<std::vector<std::int64_t>, kMaxAxes> divisors_;  ///< of each axis
   std::vector<std::int64_t> slices_;                          ///< divisors of their number
   Placement current_;
-  std::vector<Placement> out_;
 };
 
 /// Takes the first `left` members of one dimension; false if they cut it unevenly.
@@ -228,8 +233,21 @@ Group merge(const Group& inner, const Group& outer) {
 }
 
 std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees, bool mirrored) {
-  if (!hw.is_torus()) return switched_placements(hw, slice, degrees);
-  return TorusPlacer(slice, degrees, mirrored).run();
+  std::vector<Placement> out;
+  any_placement(
+      hw, slice, degrees,
+      [&](const Placement& placement) {
+        out.push_back(placement);
+        return false;
+      },
+      mirrored);
+  return out;
+}
+
+bool any_placement(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees,
+                   const std::function<bool(const Placement&)>& admits, bool mirrored) {
+  return hw.is_torus() ? TorusPlacer(slice, degrees, mirrored, admits).run()
+                       : visit_switched(hw, slice, degrees, admits);
 }
 
 bool fold(std::span<const Group* const> nested, std::int64_t size, Group& folded, Group& rest) {

@@ -8,8 +8,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "network/slice.h"
@@ -47,7 +49,7 @@ inline constexpr std::size_t kMeshDims = 5;
 
 struct Placement {
   std::array<Group, kMeshDims> dims;
-  std::string order;  ///< switched machines: "tp-cp-fsdp-dp-pp", inner first; empty on a torus
+  std::string_view order;  ///< switched machines: "tp-cp-fsdp-dp-pp", inner first; empty on a torus
 
   const Group& of(MeshDim dim) const { return dims[static_cast<std::size_t>(dim)]; }
 };
@@ -61,6 +63,10 @@ using Degrees = std::array<std::int64_t, kMeshDims>;
 /// groups, which fold over the axes in their order.
 std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees,
                                   bool mirrored = true);
+
+/// Whether any of them is one that `admits`, in their order; looks no further.
+bool any_placement(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees,
+                   const std::function<bool(const Placement&)>& admits, bool mirrored = true);
 
 /// The first `size` members of the nested dimensions `inner` then `outer` ...: how expert groups fold over context and
 /// data ranks. False if `size` cuts an axis part or a tier unevenly. `rest` gets the members left over.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/divisors.h"
 #include "plan/family_search.h"
 
 namespace scalecalc {
@@ -25,8 +26,7 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   of.offload_layers = layout.offload_layers > 0 ? 1 : 0;
   of.loss = layout.loss;
   of.ep_overlap = paired;
-  StepInput<double> in = input(nullptr, of, bound_of_.channels);
-  in.overlap = &in_.bound_overlap;
+  const StepInput<double> in = input(nullptr, of, bound_of_.channels);
   return out.emplace(totals_of(*in.network, phases(in, of.offload == 0 ? &plain_phases(in, paired) : nullptr)));
 }
 
@@ -274,7 +274,7 @@ double FamilySearch::least_bound(const Family& family, const RunFloors& floors, 
     if (!any || branch.stages->shapes.empty()) return;
     if (floors_ && !chip_holds(least_memory_of(branch, floors, ways, recipes))) return;
     const MemberFloor of = floor_of(branch, floors, ways, in_.request->hw->hbm_capacity.value());
-    if (floors_ && !may_hold(of, recipes)) return;
+    if ((floors_ && !may_hold(of, recipes)) || !placeable(branch)) return;
     const Layout layout = cheapest_recipe(l);
     outline(outlined(&branch.stages->shapes, layout, bound_of_.channels), passes_of(layout), outline_);
     const double cheapest = step_lower_bound(outline_);
@@ -408,12 +408,41 @@ const FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slic
   }
   if (l.ep > 1 && !hw.is_torus()) out.ep = best_switched(hw, slice, in_.network, l.ep, in_.routing);
   out.cp = alone(slice_index, l.cp);
+  // Beside a group that is larger than the innermost domain the compute is slowed as it is between them at least;
+  // beside any other, by what slows it less.
+  const std::int64_t domain = hw.is_torus()          ? 0
+                              : slice.per_domain > 0 ? slice.per_domain
+                                                     : hw.network.front().switched.chips;
+  for (Channel<double>* group : {&out.cp, &out.ep}) {
+    const bool leaves = domain > 0 && group->size > domain;
+    group->scale_out = leaves || in_.overlap.contention_out < in_.overlap.contention_up;
+    group->scale_up = !group->scale_out;
+  }
   out.parts = parts_of(hw, slice);
   constexpr std::uint32_t kOwnLink = 1U << 16;
   out.tp.links = kOwnLink;
   out.cp.links = kOwnLink << 1;
   out.ep.links = kOwnLink << 2;
   return bounds_.emplace(key, BoundChannels{out, known_.network_of(out)}).first->second;
+}
+
+/// Whether the machine has a place for any sharding of the member.
+bool FamilySearch::placeable(const Branch& branch) {
+  const Layout& l = branch.layout;
+  const std::array<std::int64_t, 6> key{static_cast<std::int64_t>(branch.slice), l.tp, l.cp, l.pp, l.ep, l.etp};
+  if (last_placeable_.first == key) return last_placeable_.second;
+  const auto [at, added] = placeable_.try_emplace(key);
+  if (added) {
+    const std::vector<std::int64_t> groups = divisors(l.dp);
+    at->second = std::any_of(groups.begin(), groups.end(), [&](std::int64_t fsdp) {
+      const Layout layout = sharded(l, {0, fsdp});
+      return any_placement(
+          *in_.request->hw, in_.request->slices[branch.slice], {l.tp, l.cp, layout.fsdp, layout.dp, l.pp},
+          [&](const Placement& placement) { return experts_fold(placement, layout); }, l.ep > 1);
+    });
+  }
+  last_placeable_ = *at;
+  return at->second;
 }
 
 /// No slower than any placement, and cheap: every group alone on the machine, with the expert and tensor groups' own

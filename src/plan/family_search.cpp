@@ -11,10 +11,7 @@ SearchInputs::SearchInputs(const PlanRequest& r)
       network(read_network(Reader<double>{}, *r.hw, r.efficiency)),
       overlap(read_overlap(Reader<double>{}, r.efficiency)),
       ops(read_model(Reader<double>{}, *r.model, r.workload.fine_tune, r.workload.expert_capacity)),
-      routing(routing_of(*r.model, r.workload.runtime.dispatch)) {
-  bound_overlap = overlap;
-  bound_overlap.contention_up = bound_overlap.contention_out = 0;
-}
+      routing(routing_of(*r.model, r.workload.runtime.dispatch)) {}
 
 double FamilySearch::tokens_of(const Layout& layout) const {
   return static_cast<double>(layout.batch_seqs() * in_.request->workload.seq);
@@ -102,9 +99,10 @@ FamilyResult FamilySearch::visit(const Family& family, const RunFloors& floors, 
       return;
     }
     const Member member = member_of(branch, floors);
-    if (floors_ && !may_hold(member.floor, *member.recipes)) {
+    const bool holds = !floors_ || may_hold(member.floor, *member.recipes);
+    if (!holds || !placeable(branch)) {
       const std::uint64_t layouts = member.floor.ways->count * member.recipes->count(member.most_treated);
-      cut(Reject::kMemory, layouts);
+      cut(holds ? Reject::kPlacement : Reject::kMemory, layouts);
       met += layouts;
       return;
     }

@@ -30,7 +30,6 @@ struct SearchInputs {
   ChipRates<double> chip;
   NetworkRates<double> network;
   OverlapRates<double> overlap;
-  OverlapRates<double> bound_overlap;  ///< the same, and no traffic slows the compute
   ModelOps<double> ops;
   Routing routing;
 };
@@ -161,6 +160,7 @@ class FamilySearch {
   ShardingWays sharding_ways(const Branch& branch);
   Layout cheapest_recipe(Layout layout) const;
   void enter(const Family& family);
+  bool placeable(const Branch& branch);
   const NetworkCost<double>& network();
   std::shared_ptr<const NetworkCost<double>> cost_of(const InnerDegrees& inner);
   std::shared_ptr<const NetworkCost<double>> parameters_of(const InnerDegrees& inner);
@@ -259,7 +259,9 @@ class FamilySearch {
   std::vector<StageShape> whole_model_;   ///< on one stage
   std::map<std::array<std::int64_t, 4>, BoundChannels> bounds_;
   std::pair<std::array<std::int64_t, 4>, const BoundChannels*> last_bounds_{};  ///< those of a family come together
-  std::unordered_map<std::uint64_t, Channel<double>> alone_;                    ///< by slice, whether apart, and size
+  std::map<std::array<std::int64_t, 6>, bool> placeable_;
+  std::pair<std::array<std::int64_t, 6>, bool> last_placeable_{};
+  std::unordered_map<std::uint64_t, Channel<double>> alone_;  ///< by slice, whether apart, and size
 };
 
 }  // namespace scalecalc

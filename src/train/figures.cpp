@@ -183,7 +183,7 @@ class PlanArithmetic {
     if (plan_.layout.ep > 1) {
       out.placement.push_back(placed_group("ep", q_.hw, plan_.slice, expert_group(plan_.placement, plan_.layout)));
     }
-    if (!plan_.placement.order.empty()) out.placement.push_back({"order", plan_.placement.order});
+    if (!plan_.placement.order.empty()) out.placement.push_back({"order", std::string(plan_.placement.order)});
   }
 
   const ResolvedQuestion& q_;
