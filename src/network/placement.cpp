@@ -49,17 +49,6 @@ bool members_per_tier(std::int64_t size, std::int64_t stride, const std::vector<
   return left == 1;
 }
 
-/// The slice's own chips below one switch domain of each tier: outer domains hold as many inner ones as ever.
-std::vector<std::int64_t> tier_domains(const HardwareSpec& hw, const Slice& slice) {
-  std::vector<std::int64_t> domains;
-  for (const Tier& tier : hw.network) {
-    const std::int64_t innermost = hw.network.front().switched.chips;
-    const bool part = slice.per_domain > 0 && innermost > 0;
-    domains.push_back(part ? tier.switched.chips / innermost * slice.per_domain : tier.switched.chips);
-  }
-  return domains;
-}
-
 /// Until `visit` says that it is enough; whether it did.
 using Visit = std::function<bool(const Placement&)>;
 
@@ -202,6 +191,16 @@ bool take(const Group& from, std::int64_t& left, Group& folded, Group& rest) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> tier_domains(const HardwareSpec& hw, const Slice& slice) {
+  std::vector<std::int64_t> domains;
+  for (const Tier& tier : hw.network) {
+    const std::int64_t innermost = hw.network.front().switched.chips;
+    const bool part = slice.per_domain > 0 && innermost > 0;
+    domains.push_back(part ? tier.switched.chips / innermost * slice.per_domain : tier.switched.chips);
+  }
+  return domains;
+}
 
 std::int64_t Group::size() const {
   std::int64_t out = 1;

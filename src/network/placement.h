@@ -54,6 +54,10 @@ struct Placement {
   const Group& of(MeshDim dim) const { return dims[static_cast<std::size_t>(dim)]; }
 };
 
+/// The slice's own chips below one switch domain of each tier, 0 where it has no limit: outer domains hold as many
+/// inner ones as ever.
+std::vector<std::int64_t> tier_domains(const HardwareSpec& hw, const Slice& slice);
+
 /// Degrees in MeshDim order.
 using Degrees = std::array<std::int64_t, kMeshDims>;
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "base/divisors.h"
+
 namespace scalecalc {
 namespace {
 
@@ -73,26 +75,31 @@ MeshChannels<double> envelope(const std::vector<PlacedChannels>& places, bool sh
 
 Channel<double> best_switched(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
                               std::int64_t size, const Routing& routing) {
+  const std::vector<std::int64_t> domains = tier_domains(hw, slice);
   Channel<double> out;
-  out.size = size;
-  const std::vector<Placement> contiguous = placements(hw, slice, {size, 1, 1, slice.chips / size, 1});
-  if (contiguous.empty()) return out;  // it fits nowhere evenly: no bound
-  const Group& group = contiguous.front().of(MeshDim::kTp);
-  NetworkRates<double> beyond = rates;
-  // A larger group may lie so that the innermost tier carries less; beyond it, contiguous chips leave least.
-  if (group.crosses_beyond(0)) beyond.tiers[0].bandwidth = BytesPerSecond(1e30);
-  out = make_channel(hw, slice, beyond, group, "", routing);
-  for (std::size_t t = 1; t < hw.network.size() && !group.crosses_beyond(0); ++t) {
-    Group spread;
-    spread.tiers[t] = size;
-    lower(out, make_channel(hw, slice, rates, spread, "", routing));
-  }
-  out.gather_latency = Seconds(0);
-  out.reduce_latency = Seconds(0);
-  out.ramp = Seconds(0);
-  out.all_to_all_latency = Seconds(0);
-  out.send = SecondsPerByte(0);
-  out.send_latency = Seconds(0);
+  Group group;
+  bool any = false;
+  const auto deal = [&](const auto& self, std::size_t tier, std::int64_t left) -> void {
+    const std::int64_t domain = domains[tier];
+    if (tier + 1 == domains.size()) {
+      group.tiers[tier] = left;
+      const Channel<double> channel = make_channel(hw, slice, rates, group, "", routing);
+      if (any) {
+        lower(out, channel);
+      } else {
+        out = channel;
+      }
+      any = true;
+      return;
+    }
+    const std::int64_t inside = size / left;  // of the tiers below
+    for (const std::int64_t members : divisors(left)) {
+      if (domain > 0 && inside * members > domain) break;
+      group.tiers[tier] = members;
+      self(self, tier + 1, left / members);
+    }
+  };
+  deal(deal, 0, size);
   out.links = 0;
   return out;
 }

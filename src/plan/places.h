@@ -40,8 +40,8 @@ void lower(Channel<double>& bound, const Channel<double>& channel);
 /// nothing slows the compute.
 MeshChannels<double> envelope(const std::vector<PlacedChannels>& places, bool sharded);
 
-/// No slower than any placement of a group of `size` chips under switches: the members that contiguous chips put in
-/// other domains must cross at least, at no latency.
+/// No slower than any placement of a group of `size` chips under switches, in each coefficient: however many of it lie
+/// in each domain.
 Channel<double> best_switched(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
                               std::int64_t size, const Routing& routing);
 
