@@ -276,7 +276,7 @@ double FamilySearch::least_bound(const Family& family, const RunFloors& floors, 
     const MemberFloor of = floor_of(branch, floors, ways, in_.request->hw->hbm_capacity.value());
     if ((floors_ && !may_hold(of, recipes)) || !placeable(branch)) return;
     const Layout layout = cheapest_recipe(l);
-    outline(outlined(&branch.stages->shapes, layout, bound_of_.channels), passes_of(layout), outline_);
+    outline(outlined(&branch.stages->shapes, layout, bound_channels_of(branch)), passes_of(layout), outline_);
     const double cheapest = step_lower_bound(outline_);
     const double each = kBoundRounding / tokens_of(layout);
     double step = cheapest;
@@ -391,7 +391,7 @@ bool FamilySearch::may_rank_sharded(const Member& member, const Layout& layout, 
 /// link of its own; every other group communicates for free. Tensor groups are innermost in every placement, so their
 /// options do not depend on the other degrees. A link of its own: the fullest link carries no less than any one group.
 const FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slice_index, const Layout& l) {
-  const std::array<std::int64_t, 4> key{static_cast<std::int64_t>(slice_index), l.tp, l.ep, l.cp};
+  const std::array<std::int64_t, 5> key{static_cast<std::int64_t>(slice_index), l.tp, l.ep, l.etp, l.cp};
   if (last_bounds_.second != nullptr && last_bounds_.first == key) return *last_bounds_.second;
   const auto it = bounds_.find(key);
   if (it != bounds_.end()) {
@@ -406,15 +406,14 @@ const FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slic
     if (out.tp.size == 1) out.tp = tp;
     lower(out.tp, tp);
   }
-  if (l.ep > 1 && !hw.is_torus()) out.ep = best_switched(hw, slice, in_.network, l.ep, in_.routing);
-  out.cp = alone(slice_index, l.cp);
+  const std::int64_t expert_stride = l.etp == 1 ? 1 : l.tp;  // experts fold over tensor ranks first, or beside them
+  if (l.ep > 1 && !hw.is_torus()) out.ep = best_switched(hw, slice, in_.network, l.ep, in_.routing, expert_stride);
+  out.cp = alone({slice_index, l.cp, l.tp});
   // Beside a group that is larger than the innermost domain the compute is slowed as it is between them at least;
   // beside any other, by what slows it less.
-  const std::int64_t domain = hw.is_torus()          ? 0
-                              : slice.per_domain > 0 ? slice.per_domain
-                                                     : hw.network.front().switched.chips;
-  for (Channel<double>* group : {&out.cp, &out.ep}) {
-    const bool leaves = domain > 0 && group->size > domain;
+  const std::int64_t domain = hw.is_torus() || hw.network.size() == 1 ? 0 : tier_domains(hw, slice).front();
+  for (const auto& [group, stride] : {std::pair(&out.cp, l.tp), std::pair(&out.ep, expert_stride)}) {
+    const bool leaves = domain > 0 && group->size * stride > domain;
     group->scale_out = leaves || in_.overlap.contention_out < in_.overlap.contention_up;
     group->scale_up = !group->scale_out;
   }
@@ -451,22 +450,22 @@ MeshChannels<double> FamilySearch::unplaced(std::size_t slice, const Layout& lay
   MeshChannels<double> out = bound_channels(slice, layout).channels;
   const MeshChannels<double> sizes = sizes_of(layout);
   for (Channel<double>* channel : {&out.tp, &out.cp, &out.ep}) channel->links = 0;
-  out.pp = alone(slice, layout.pp);
-  out.shard = alone(slice, sizes.shard.size);
-  out.data = alone(slice, sizes.data.size);
-  out.replicate = alone(slice, layout.dp);
-  out.expert_shard = alone(slice, sizes.expert_shard.size, true);
-  out.expert_data = alone(slice, sizes.expert_data.size, true);
+  out.pp = alone({slice, layout.pp, layout.tp});
+  out.shard = alone({slice, sizes.shard.size, layout.tp});
+  out.data = alone({slice, sizes.data.size, layout.tp});
+  out.replicate = alone({slice, layout.dp, layout.tp});
+  out.expert_shard = alone({.slice = slice, .size = sizes.expert_shard.size, .apart = true});
+  out.expert_data = alone({.slice = slice, .size = sizes.expert_data.size, .apart = true});
   out.expert_replicate = out.replicate;
   return out;
 }
 
-const Channel<double>& FamilySearch::alone(std::size_t slice, std::int64_t size, bool apart) {
-  const std::uint64_t key =
-      (static_cast<std::uint64_t>(slice) << 1 | (apart ? 1 : 0)) << 48 | static_cast<std::uint64_t>(size);
-  const auto it = alone_.find(key);
+const Channel<double>& FamilySearch::alone(const Alone& of) {
+  const auto it = alone_.find(of);
   if (it != alone_.end()) return it->second;
-  return alone_.emplace(key, best_channel(*in_.request->hw, in_.request->slices[slice], in_.network, size, apart))
+  return alone_
+      .emplace(of,
+               best_channel(*in_.request->hw, in_.request->slices[of.slice], in_.network, of.size, of.apart, of.stride))
       .first->second;
 }
 

@@ -190,6 +190,7 @@ std::size_t FamilySearch::visit_member(Member member) {
     return layouts;
   }
   limit_ = ranking_.limit(in_.request->slices[member.branch->slice].chips, member.branch->layout);
+  bound_channels_of(*member.branch);
   const Layout cheapest = cheapest_recipe(member.branch->layout);
   if (!may_rank(member, cheapest, cheapest_passes(cheapest))) return 0;
   const std::size_t layouts = shard();

@@ -213,8 +213,20 @@ class FamilySearch {
     RunBounds::Network network = 0;
   };
   const BoundChannels& bound_channels(std::size_t slice, const Layout& layout);
+  /// Those of the family, with that of a member's pipeline.
+  const MeshChannels<double>& bound_channels_of(const Branch& branch) {
+    bound_of_.channels.pp = alone({branch.slice, branch.layout.pp, branch.layout.tp});
+    return bound_of_.channels;
+  }
   MeshChannels<double> unplaced(std::size_t slice, const Layout& layout);
-  const Channel<double>& alone(std::size_t slice, std::int64_t size, bool apart = false);
+  /// A group by itself; see best_channel.
+  struct Alone {
+    std::size_t slice = 0;
+    std::int64_t size = 1, stride = 1;
+    bool apart = false;
+    bool operator==(const Alone&) const = default;
+  };
+  const Channel<double>& alone(const Alone& group);
 
   static constexpr Reader<double> kReader{};
   inline static const MeshChannels<double> free_{};
@@ -257,11 +269,20 @@ class FamilySearch {
   std::vector<StageFloor> stage_floors_;  ///< of the member being bounded or visited
   ShardingWays own_ways_;                 ///< of a member that may differ from all others
   std::vector<StageShape> whole_model_;   ///< on one stage
-  std::map<std::array<std::int64_t, 4>, BoundChannels> bounds_;
-  std::pair<std::array<std::int64_t, 4>, const BoundChannels*> last_bounds_{};  ///< those of a family come together
+  std::map<std::array<std::int64_t, 5>, BoundChannels> bounds_;
+  std::pair<std::array<std::int64_t, 5>, const BoundChannels*> last_bounds_{};  ///< those of a family come together
   std::map<std::array<std::int64_t, 6>, bool> placeable_;
   std::pair<std::array<std::int64_t, 6>, bool> last_placeable_{};
-  std::unordered_map<std::uint64_t, Channel<double>> alone_;  ///< by slice, whether apart, and size
+  struct HashAlone {
+    std::size_t operator()(const Alone& of) const {
+      std::uint64_t out = static_cast<std::uint64_t>(of.size) << 1 | (of.apart ? 1 : 0);
+      for (const std::uint64_t part : {static_cast<std::uint64_t>(of.stride), static_cast<std::uint64_t>(of.slice)}) {
+        out = (out * 0x9e3779b97f4a7c15ULL) ^ part;
+      }
+      return out;
+    }
+  };
+  std::unordered_map<Alone, Channel<double>, HashAlone> alone_;
 };
 
 }  // namespace scalecalc

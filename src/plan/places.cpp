@@ -74,7 +74,7 @@ MeshChannels<double> envelope(const std::vector<PlacedChannels>& places, bool sh
 }
 
 Channel<double> best_switched(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
-                              std::int64_t size, const Routing& routing) {
+                              std::int64_t size, const Routing& routing, std::int64_t stride) {
   const std::vector<std::int64_t> domains = tier_domains(hw, slice);
   Channel<double> out;
   Group group;
@@ -94,7 +94,7 @@ Channel<double> best_switched(const HardwareSpec& hw, const Slice& slice, const 
     }
     const std::int64_t inside = size / left;  // of the tiers below
     for (const std::int64_t members : divisors(left)) {
-      if (domain > 0 && inside * members > domain) break;
+      if (members > 1 && domain > 0 && inside * members * stride > domain) break;
       group.tiers[tier] = members;
       self(self, tier + 1, left / members);
     }
@@ -125,7 +125,7 @@ double most_links(const Slice& slice, std::size_t axis, std::int64_t size, bool 
 }  // namespace
 
 Channel<double> best_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
-                             std::int64_t size, bool apart) {
+                             std::int64_t size, bool apart, std::int64_t stride) {
   Channel<double> out;
   out.size = size;
   if (size == 1) return out;
@@ -135,10 +135,11 @@ Channel<double> best_channel(const HardwareSpec& hw, const Slice& slice, const N
     // A group inside one slice is bound by its links; one that spans slices adds the outer tier, never speed.
     if (links > 0 && slice.slices == 1) out.gather = ((n - 1) / n) / (rates.tiers[0].bandwidth * links);
     out.reduce = 2.0 * out.gather;
+    if (slice.slices == 1) out.send = 1.0 / rates.tiers[0].bandwidth;
     out.latency_adds = false;
     return out;
   }
-  return best_switched(hw, slice, rates, size, {});
+  return best_switched(hw, slice, rates, size, {}, stride);
 }
 
 MeshChannels<double> sizes_of(const Layout& l) {

@@ -41,14 +41,14 @@ void lower(Channel<double>& bound, const Channel<double>& channel);
 MeshChannels<double> envelope(const std::vector<PlacedChannels>& places, bool sharded);
 
 /// No slower than any placement of a group of `size` chips under switches, in each coefficient: however many of it lie
-/// in each domain.
+/// in each domain. They are `stride` chips apart, or more.
 Channel<double> best_switched(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
-                              std::int64_t size, const Routing& routing);
+                              std::int64_t size, const Routing& routing, std::int64_t stride);
 
 /// The same on any machine, for gathers and reductions. On a torus: the most links that its parts of the axes may have.
 /// `apart`: it is what a group that lies between leaves of others, as experts leave of data ranks.
 Channel<double> best_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
-                             std::int64_t size, bool apart = false);
+                             std::int64_t size, bool apart = false, std::int64_t stride = 1);
 
 /// Group sizes alone: all that memory depends on.
 MeshChannels<double> sizes_of(const Layout& layout);
