@@ -407,7 +407,9 @@ const FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slic
     lower(out.tp, tp);
   }
   const std::int64_t expert_stride = l.etp == 1 ? 1 : l.tp;  // experts fold over tensor ranks first, or beside them
-  if (l.ep > 1 && !hw.is_torus()) out.ep = best_switched(hw, slice, in_.network, l.ep, in_.routing, expert_stride);
+  if (l.ep > 1 && !hw.is_torus()) {
+    out.ep = alone({.slice = slice_index, .size = l.ep, .stride = expert_stride, .experts = true});
+  }
   out.cp = alone({slice_index, l.cp, l.tp});
   // Beside a group that is larger than the innermost domain the compute is slowed as it is between them at least;
   // beside any other, by what slows it less.
@@ -461,12 +463,14 @@ MeshChannels<double> FamilySearch::unplaced(std::size_t slice, const Layout& lay
 }
 
 const Channel<double>& FamilySearch::alone(const Alone& of) {
-  const auto it = alone_.find(of);
-  if (it != alone_.end()) return it->second;
-  return alone_
-      .emplace(of,
-               best_channel(*in_.request->hw, in_.request->slices[of.slice], in_.network, of.size, of.apart, of.stride))
-      .first->second;
+  const auto [at, added] = alone_.try_emplace(of);
+  if (added) {
+    const HardwareSpec& hw = *in_.request->hw;
+    const Slice& slice = in_.request->slices[of.slice];
+    at->second = of.experts ? best_switched(hw, slice, in_.network, of.size, in_.routing, of.stride)
+                            : best_channel(hw, slice, in_.network, of.size, of.apart, of.stride);
+  }
+  return at->second;
 }
 
 }  // namespace scalecalc

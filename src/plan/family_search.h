@@ -219,11 +219,12 @@ class FamilySearch {
     return bound_of_.channels;
   }
   MeshChannels<double> unplaced(std::size_t slice, const Layout& layout);
-  /// A group by itself; see best_channel.
+  /// A group by itself: best_channel, or best_switched of experts.
   struct Alone {
     std::size_t slice = 0;
     std::int64_t size = 1, stride = 1;
     bool apart = false;
+    bool experts = false;
     bool operator==(const Alone&) const = default;
   };
   const Channel<double>& alone(const Alone& group);
@@ -275,7 +276,7 @@ class FamilySearch {
   std::pair<std::array<std::int64_t, 6>, bool> last_placeable_{};
   struct HashAlone {
     std::size_t operator()(const Alone& of) const {
-      std::uint64_t out = static_cast<std::uint64_t>(of.size) << 1 | (of.apart ? 1 : 0);
+      std::uint64_t out = static_cast<std::uint64_t>(of.size) << 2 | (of.apart ? 2 : 0) | (of.experts ? 1 : 0);
       for (const std::uint64_t part : {static_cast<std::uint64_t>(of.stride), static_cast<std::uint64_t>(of.slice)}) {
         out = (out * 0x9e3779b97f4a7c15ULL) ^ part;
       }

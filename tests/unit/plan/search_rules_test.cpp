@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/divisors.h"
 #include "plan/anything_fits.h"
 #include "plan/enumerate.h"
 #include "plan/memory_floor.h"
@@ -83,24 +84,84 @@ TEST(MemoryFloor, CountsEveryKindOfLayer) {
   }
 }
 
-/// Eight of a node at 400 GB/s; sixteen cross to a second node at 50 GB/s, with the first as good as free.
-TEST(BestChannels, OfSwitchesAreContiguous) {
+/// Two may lie in a node at 400 GB/s, eight fill it; sixteen are on two nodes at least, each of whose eight receive
+/// half of the bytes at 50 GB/s each; two that are eight apart are on two nodes.
+TEST(BestChannels, OfSwitchesAreTheLeastOfAllWaysToLie) {
   const HardwareSpec hw = test::switched_chip();
   const NetworkRates<double> rates = read_network(kPlain, hw, hw.efficiency);
   const Slice slice = slices_of(hw, 16, 1).at(0);
-  const auto gather = [&](std::int64_t size) { return best_channel(hw, slice, rates, size).gather.value(); };
-  EXPECT_EQ(gather(1), 0);
+  const auto best = [&](std::int64_t size, std::int64_t stride = 1) {
+    return best_channel(hw, slice, rates, size, false, stride);
+  };
+  const auto gather = [&](std::int64_t size, std::int64_t stride = 1) { return best(size, stride).gather.value(); };
   const double node = 1.0 / 400e9, leaf = 1.0 / 50e9;
-  // A group of two may lie in one node or over two.
-  EXPECT_NEAR(gather(2), std::min(node, leaf) / 2, 1e-18);
+  EXPECT_EQ(gather(1), 0);
+  EXPECT_NEAR(gather(2), node / 2, 1e-18);
   EXPECT_NEAR(gather(8), node * 7 / 8, 1e-18);
-  EXPECT_GT(gather(16), 0);
-  EXPECT_LE(gather(16), leaf);
-  for (const std::int64_t size : {2, 4, 8, 16}) {
-    for (const Placement& p : placements(hw, slice, {1, 1, size, 16 / size, 1})) {
-      EXPECT_LE(gather(size), make_channel(hw, slice, rates, p.of(MeshDim::kFsdp), "").gather.value() * (1 + 1e-12));
+  EXPECT_NEAR(gather(16), std::max(node * 7 / 8, leaf / 2 / 8), 1e-18);
+  EXPECT_NEAR(gather(2, 8), leaf / 2, 1e-18);
+  EXPECT_NEAR(best(2).send.value(), node, 1e-18);
+  EXPECT_NEAR(best(2, 8).send.value(), leaf, 1e-18) << "to the other node";
+}
+
+/// No group of any placement is faster in any way, experts' among them, on machines of two and of three tiers.
+TEST(BestChannels, OfSwitchesAreNoSlowerThanAnyPlacement) {
+  std::size_t met = 0;
+  using Machine = std::pair<const char*, std::int64_t>;
+  for (const auto& [name, chips] : {Machine("h800", 128), Machine("gb200", 144), Machine("h100-sxm", 256)}) {
+    const HardwareSpec hw = test::shipped_chip(name);
+    const NetworkRates<double> rates = read_network(kPlain, hw, hw.efficiency);
+    const Routing routing{.top_k = 8, .n_group = 8, .topk_group = 4};
+    for (const Slice& slice : slices_of(hw, chips, 1)) {
+      for (const std::int64_t tp : {1, 2, 4, 8}) {
+        for (const std::int64_t pp : {1, 2, 3, 8}) {
+          for (const std::int64_t cp : {1, 2}) {
+            for (const std::int64_t ep : {1, 2, 8, 16, 64}) {
+              const std::int64_t data = chips / (tp * pp * cp);
+              if (tp * pp * cp * data != chips) continue;
+              for (const std::int64_t fsdp : divisors(data)) {
+                for (const std::int64_t etp : {std::int64_t{1}, tp}) {
+                  const Layout layout{
+                      .dp = data / fsdp, .fsdp = fsdp, .tp = tp, .cp = cp, .pp = pp, .ep = ep, .etp = etp};
+                  for (const Placement& p : placements(hw, slice, {tp, cp, fsdp, data / fsdp, pp})) {
+                    if (!experts_fold(p, layout)) continue;
+                    const MeshChannels<double> placed = make_channels(hw, slice, rates, p, layout, routing);
+                    const auto expect_no_less = [&](const Channel<double>& channel, const Channel<double>& best) {
+                      if (channel.size == 1) return;
+                      const auto near = [](const auto& a, const auto& b) {
+                        EXPECT_LE(a.value(), b.value() * (1 + 1e-12));
+                      };
+                      near(best.gather, channel.gather);
+                      near(best.reduce, channel.reduce);
+                      near(best.all_to_all, channel.all_to_all);
+                      near(best.send, channel.send);
+                      near(best.gather_latency, channel.gather_latency);
+                      near(best.reduce_latency, channel.reduce_latency);
+                      near(best.all_to_all_latency, channel.all_to_all_latency);
+                      near(best.send_latency, channel.send_latency);
+                      near(best.ramp, channel.ramp);
+                      ++met;
+                    };
+                    for (const auto* c : {&placed.cp, &placed.pp, &placed.shard, &placed.replicate, &placed.data}) {
+                      expect_no_less(*c, best_channel(hw, slice, rates, c->size, false, tp));
+                    }
+                    for (const auto* c : {&placed.expert_shard, &placed.expert_replicate, &placed.expert_data}) {
+                      expect_no_less(*c, best_channel(hw, slice, rates, c->size, true));
+                    }
+                    const std::int64_t stride = etp == 1 ? 1 : tp;
+                    expect_no_less(placed.ep, best_switched(hw, slice, rates, ep, routing, stride));
+                    if (testing::Test::HasFailure())
+                      FAIL() << name << " tp " << tp << " pp " << pp << " cp " << cp << " ep " << ep;
+                  }
+                }
+              }
+            }
+          }
+        }
+      }
     }
   }
+  EXPECT_GT(met, 1000U);
 }
 
 /// Of eight chips on rings of eight, two by two by two have a link of each axis and a whole ring has two; of two on two

@@ -24,7 +24,8 @@ TEST_P(DefaultsOf, NoModelsDefaultIsRefusedByTheStack) {
     if (!r.launcher) continue;
     ++asked;
     const SupportSubject subject{any, r.model, r.workload, r.hw};
-    for (const std::size_t i : r.launcher->groups[static_cast<std::size_t>(FactGroup::kQuestion)]) {
+    for (std::size_t i = 0; i < r.launcher->facts.size(); ++i) {
+      if ((r.launcher->of(FactGroup::kQuestion) >> i & 1) == 0) continue;
       const SupportFact& fact = r.launcher->facts[i];
       const bool on_default = std::any_of(fact.refused_if.begin(), fact.refused_if.end(),
                                           [&](const SupportCondition& c) { return open.count(c.of->name) > 0; });
