@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/check.h"
 #include "base/divisors.h"
 #include "plan/family_search.h"
 
@@ -10,6 +11,7 @@ namespace scalecalc {
 /// By policy, whether it treats some layers only, whether activations are offloaded, of some layers only, whether
 /// another microbatch hides the experts' exchange, and whether the loss is chunked.
 const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
+  check((layout.offload & ~kOffloadActivations) == 0, "a bound of offloaded state");
   const bool paired = pairs_experts(layout);
   std::size_t policy = static_cast<std::size_t>(layout.remat);
   for (const bool bit : {layout.remat_layers > 0, layout.offload != 0, layout.offload_layers > 0, paired,

@@ -391,7 +391,10 @@ void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Opt
     return PhaseKey{layout.pp, member.branch->layout.dp, fsdp, place, policy, layout.offload, paired};
   };
   if (layout != bounded) {
-    outline(outlined(member.stages, layout, bound_of_.channels), bound_phases(layout), gathering_);
+    Layout least = layout;  // bounds know offloaded activations alone
+    least.offload &= kOffloadActivations;
+    if (least.offload == 0) least.offload_layers = 0;
+    outline(outlined(member.stages, least, bound_of_.channels), bound_phases(least), gathering_);
     if (!may_enter(member, layout, kBoundRounding * step_lower_bound(gathering_), memory.total().value())) {
       ++out_.stats.pruned;
       return;
