@@ -64,8 +64,18 @@ struct TraceCell {
 };
 using TraceCells = std::array<std::optional<TraceCell>, kColumns>;
 
-/// Seconds since 1970 of "2023-11-16 18:17:03.9799600", with "+00:00" behind it or not.
-std::optional<double> seconds_of_date(std::string_view text) {
+/// A moment: as one number of seconds since 1970 it would lose the last digits of its fraction.
+struct Moment {
+  std::int64_t days = 0;  ///< since 1970
+  double seconds = 0;     ///< of the day; before or after it in other zones
+
+  double since(const Moment& first) const {
+    return static_cast<double>(days - first.days) * 86400 + (seconds - first.seconds);
+  }
+};
+
+/// "2023-11-16 18:17:03.9799600", with "+00:00" behind it or not.
+std::optional<Moment> moment_of_date(std::string_view text) {
   const auto digits = [&](std::size_t at, std::size_t count) -> std::optional<int> {
     int out = 0;
     for (std::size_t i = at; i < at + count; ++i) {
@@ -85,19 +95,20 @@ std::optional<double> seconds_of_date(std::string_view text) {
   const std::chrono::year_month_day date(std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day)));
   if (!date.ok()) return std::nullopt;
-  double out = static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count()) * 86400 + *hour * 3600 +
-               *minute * 60 + *second;
+  Moment out{std::chrono::sys_days(date).time_since_epoch().count(),
+             static_cast<double>(*hour * 3600 + *minute * 60 + *second)};
   std::size_t at = 19;
   if (at < text.size() && text[at] == '.') {
     double place = 0.1;
     for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, place /= 10)
-      out += place * (text[at] - '0');
+      out.seconds += place * (text[at] - '0');
   }
   if (at == text.size() || text.substr(at) == "Z") return out;
   if (text[at] != '+' && text[at] != '-') return std::nullopt;
   const auto hours = digits(at + 1, 2), minutes = digits(at + 4, 2);
   if (!hours || !minutes || text.size() != at + 6 || text[at + 3] != ':') return std::nullopt;
-  return out - (text[at] == '+' ? 1 : -1) * (*hours * 3600 + *minutes * 60);
+  out.seconds -= (text[at] == '+' ? 1 : -1) * (*hours * 3600 + *minutes * 60);
+  return out;
 }
 
 class TraceReader {
@@ -373,13 +384,16 @@ class TraceReader {
     return std::get<double>(value);
   }
 
+  /// Of a date: seconds after the first.
   std::optional<double> arrival_of(const TraceCell& cell) {
     if (format_->arrival == ArrivalUnit::kDate) {
-      const auto seconds = seconds_of_date(cell.text);
-      if (!seconds) {
+      const auto moment = moment_of_date(cell.text);
+      if (!moment) {
         problem(place(cell), fmt::format("{} is no date", in_quotes(cell.text)), "2023-11-16 18:17:03.9799600");
+        return std::nullopt;
       }
-      return seconds;
+      if (rows_.empty()) first_moment_ = *moment;
+      return moment->since(first_moment_);
     }
     const auto value = number(cell, UnitKind::kSeconds);
     if (!value) return std::nullopt;
@@ -493,6 +507,7 @@ class TraceReader {
   std::vector<std::uint64_t> ids_;
   std::vector<std::size_t> first_id_;  ///< of each row
   bool has_arrivals_ = false;
+  Moment first_moment_;
   bool from_characters_ = false;
   bool is_result_ = false;
   std::int64_t left_out_ = 0;

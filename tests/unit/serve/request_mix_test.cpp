@@ -105,6 +105,18 @@ TEST(Trace, TimesOfOtherZonesAreTheSameMoments) {
   EXPECT_DOUBLE_EQ(mix.rows[3].arrival_s - mix.rows[0].arrival_s, 90 * 86400.0) << "31 + 31 + 28 days";
 }
 
+/// Dates count from the first, whichever it is, to the last digit that they have.
+TEST(Trace, TimesCountFromTheFirstRequest) {
+  const RequestMix mix = read_trace(
+      "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+      "1012-11-16 18:01:51.1627340,374,44\n1012-11-16 18:01:51.1627341,396,109\n1012-11-17 18:01:51.1627340,1,1\n",
+      "a.csv");
+  ASSERT_EQ(mix.rows.size(), 3U);
+  EXPECT_EQ(mix.rows[0].arrival_s, 0);
+  EXPECT_NEAR(mix.rows[1].arrival_s, 1e-7, 1e-11);
+  EXPECT_DOUBLE_EQ(mix.rows[2].arrival_s, 86400);
+}
+
 TEST(Trace, Azure) {
   const RequestMix mix = read_trace(
       "TIMESTAMP,ContextTokens,GeneratedTokens\n"
