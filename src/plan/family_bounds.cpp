@@ -18,7 +18,7 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
                          layout.loss == LossKind::kChunked}) {
     policy = 2 * policy + (bit ? 1 : 0);
   }
-  std::optional<PhaseTotals>& out = bound_phases_[policy];
+  std::unique_ptr<const PhaseTotals>& out = bound_phases_[policy];
   if (out) return *out;
   bounded_.push_back(policy);
   Layout of = family_->layout;
@@ -29,7 +29,9 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   of.loss = layout.loss;
   of.ep_overlap = paired;
   const StepInput<double> in = input(nullptr, of, bound_of_.channels);
-  return out.emplace(totals_of(*in.network, phases(in, of.offload == 0 ? &plain_phases(in, paired) : nullptr)));
+  out = std::make_unique<const PhaseTotals>(
+      totals_of(*in.network, phases(in, of.offload == 0 ? &plain_phases(in, paired) : nullptr)));
+  return *out;
 }
 
 const Phases<double>& FamilySearch::plain_phases(StepInput<double> in, bool paired) {

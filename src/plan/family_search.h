@@ -244,7 +244,7 @@ class FamilySearch {
   const Family* family_ = nullptr;  ///< being visited or bounded
   BoundChannels bound_of_;          ///< what bound_phases_ were computed on
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
-  std::array<std::optional<PhaseTotals>, kRematCount * 32> bound_phases_;
+  std::array<std::unique_ptr<const PhaseTotals>, kRematCount * 32> bound_phases_;
   std::vector<std::size_t> bounded_;                           ///< of bound_phases_, which are there
   std::array<std::optional<Phases<double>>, 2> plain_phases_;  ///< the same that all policies share: see plain_phases
   std::array<const PassTotals*, 2> cheapest_{};                ///< the same of the cheapest recipe: see cheapest_passes
