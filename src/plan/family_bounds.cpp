@@ -431,7 +431,14 @@ const FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slic
   return bounds_.emplace(key, BoundChannels{out, known_.network_of(out)}).first->second;
 }
 
-/// Whether the machine has a place for any sharding of the member.
+/// Whether the machine has a place for the layout.
+bool FamilySearch::any_place(const Branch& branch, const Layout& layout) const {
+  return any_placement(
+      *in_.request->hw, in_.request->slices[branch.slice], {layout.tp, layout.cp, layout.fsdp, layout.dp, layout.pp},
+      [&](const Placement& placement) { return experts_fold(placement, layout); }, layout.ep > 1);
+}
+
+/// Whether it has one for any sharding of the member.
 bool FamilySearch::placeable(const Branch& branch) {
   const Layout& l = branch.layout;
   const std::array<std::int64_t, 6> key{static_cast<std::int64_t>(branch.slice), l.tp, l.cp, l.pp, l.ep, l.etp};
@@ -440,10 +447,7 @@ bool FamilySearch::placeable(const Branch& branch) {
   if (added) {
     const std::vector<std::int64_t> groups = divisors(l.dp);
     at->second = std::any_of(groups.begin(), groups.end(), [&](std::int64_t fsdp) {
-      const Layout layout = sharded(l, {0, fsdp});
-      return any_placement(
-          *in_.request->hw, in_.request->slices[branch.slice], {l.tp, l.cp, layout.fsdp, layout.dp, l.pp},
-          [&](const Placement& placement) { return experts_fold(placement, layout); }, l.ep > 1);
+      return any_place(branch, sharded(l, {0, fsdp}));
     });
   }
   last_placeable_ = *at;

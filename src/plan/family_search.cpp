@@ -78,19 +78,22 @@ std::shared_ptr<const NetworkCost<double>> FamilySearch::cost_of(const InnerDegr
 
 FamilyResult FamilySearch::visit(const Family& family, const RunFloors& floors, std::uint64_t candidates,
                                  const Ranker& ranker, const Ranking& ranking, const std::optional<double>& below,
-                                 const std::optional<Plan>& nearest_miss) {
+                                 const std::optional<Plan>& nearest_before) {
   ranker_ = &ranker;
   ranking_ = ranking;
   below_ = below;
   out_ = {};
+  nearest_.reset();
   phases_.clear();
   enter(family);
   SearchStats counted;  // by count()
   std::uint64_t met = 0;
   space_.members(family, counted, [&](const Branch& branch) {
     if (too_large(branch, floors)) return;
-    const std::optional<Plan>& nearest = out_.nearest_miss ? out_.nearest_miss : nearest_miss;
-    if (!floors_ && nearest && nearest->memory.total().value() < least_memory_of(branch, floors)) {
+    const MemoryUse<double>* nearest = nearest_         ? &nearest_->memory
+                                       : nearest_before ? &nearest_before->memory
+                                                        : nullptr;
+    if (!floors_ && nearest != nullptr && nearest->total().value() < least_memory_of(branch, floors)) {
       // It does not fit and comes no nearer.
       const std::uint64_t layouts =
           ways_of(branch).count * verdicts_.of(branch.layout, branch.facts).count(branch.stages->most_treated);
@@ -109,6 +112,7 @@ FamilyResult FamilySearch::visit(const Family& family, const RunFloors& floors, 
     met += visit_member(member);
   });
   if (in_.request->counts) out_.stats.pruned += candidates - met;
+  out_.nearest_miss = nearest_miss();
   return std::move(out_);
 }
 
@@ -446,16 +450,16 @@ void FamilySearch::evaluate(const Member& member, const Layout& layout, const Pl
   const Rank rank =
       (*ranker_)(layout, chips_of(slice), time.total().value(), tokens_of(layout), memory.total().value());
   Candidate candidate{
-      .plan = make_plan(member, layout, place, time, memory), .rank = rank, .slice = slice, .placement = index};
+      .plan = make_plan(slice, layout, place, time, memory), .rank = rank, .slice = slice, .placement = index};
   out_.kept.push_back(candidate);
   ranking_.offer(std::move(candidate));
   limit_ = ranking_.limit(in_.request->slices[slice].chips, layout);
 }
 
-Plan FamilySearch::make_plan(const Member& member, const Layout& layout, const PlacedChannels& place,
+Plan FamilySearch::make_plan(std::size_t slice, const Layout& layout, const PlacedChannels& place,
                              const StepTime<double>& time, const MemoryUse<double>& memory) const {
   return {.layout = layout,
-          .slice = in_.request->slices[member.branch->slice],
+          .slice = in_.request->slices[slice],
           .placement = place.placement,
           .time = time,
           .memory = memory,
@@ -474,12 +478,17 @@ void FamilySearch::miss(const Member& member, const StepInput<double>& in) {
   const Layout& layout = in.layout;
   if (!wants_miss() || !runs_whole(*in_.request, layout)) return;
   const MemoryUse<double> memory = memory_use(in);
-  if (out_.nearest_miss && !(memory.total() < out_.nearest_miss->memory.total())) return;
-  const std::vector<PlacedChannels> places = placed(member.branch->slice, layout);
-  if (places.empty()) return;
-  const PlacedChannels& place = places.front();
-  out_.nearest_miss =
-      make_plan(member, layout, place, step_time(kReader, input(member.stages, layout, place.channels)), memory);
+  if (nearest_ && !(memory.total() < nearest_->memory.total())) return;
+  if (any_place(*member.branch, layout)) nearest_ = {*member.branch, layout, memory};
+}
+
+/// As a plan.
+std::optional<Plan> FamilySearch::nearest_miss() {
+  if (!nearest_) return std::nullopt;
+  const auto& [branch, layout, memory] = *nearest_;
+  const PlacedChannels place = placed(branch.slice, layout).front();
+  const StepTime<double> time = step_time(kReader, input(&branch.stages->shapes, layout, place.channels));
+  return make_plan(branch.slice, layout, place, time, memory);
 }
 
 ShardingOptions& FamilySearch::shardings_of(const Branch& branch) {

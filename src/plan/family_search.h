@@ -86,7 +86,7 @@ class FamilySearch {
   /// layouts. Depends on nothing but the arguments.
   FamilyResult visit(const Family& family, const RunFloors& floors, std::uint64_t candidates, const Ranker& ranker,
                      const Ranking& ranking, const std::optional<double>& below,
-                     const std::optional<Plan>& nearest_miss = {});
+                     const std::optional<Plan>& nearest_before = {});
 
   /// From now on members are looked at even where they cannot fit: to say which comes nearest.
   void lift_floors() { floors_ = false; }
@@ -161,6 +161,7 @@ class FamilySearch {
   Layout cheapest_recipe(Layout layout) const;
   void enter(const Family& family);
   bool placeable(const Branch& branch);
+  bool any_place(const Branch& branch, const Layout& layout) const;
   const NetworkCost<double>& network();
   std::shared_ptr<const NetworkCost<double>> cost_of(const InnerDegrees& inner);
   std::shared_ptr<const NetworkCost<double>> parameters_of(const InnerDegrees& inner);
@@ -190,7 +191,8 @@ class FamilySearch {
                                   const PhaseKey& key);
   bool may_rank_on(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
                    const Phases<double>& phases, const MemoryUse<double>& memory);
-  Plan make_plan(const Member& member, const Layout& layout, const PlacedChannels& place, const StepTime<double>& time,
+  std::optional<Plan> nearest_miss();
+  Plan make_plan(std::size_t slice, const Layout& layout, const PlacedChannels& place, const StepTime<double>& time,
                  const MemoryUse<double>& memory) const;
   double chips_of(std::size_t slice) const { return static_cast<double>(in_.request->slices[slice].chips); }
   double capacity() const { return in_.request->usable * in_.request->hw->hbm_capacity.value(); }
@@ -262,6 +264,12 @@ class FamilySearch {
   bool floors_ = true;
   bool any_ = false;  ///< whether anything fits is all that is asked
   FamilyResult out_;
+  struct Miss {
+    Branch branch;
+    Layout layout;
+    MemoryUse<double> memory;
+  };
+  std::optional<Miss> nearest_;  ///< of the family being visited: what needs least of what does not fit
   std::map<BranchKey, ShardingOptions> shardings_;
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
   /// Of the degrees of the last member: its data ranks, whether under DualPipe, and facts.
