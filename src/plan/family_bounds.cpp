@@ -461,12 +461,18 @@ MeshChannels<double> FamilySearch::unplaced(std::size_t slice, const Layout& lay
   const MeshChannels<double> sizes = sizes_of(layout);
   for (Channel<double>* channel : {&out.tp, &out.cp, &out.ep}) channel->links = 0;
   out.pp = alone({slice, layout.pp, layout.tp});
-  out.shard = alone({slice, sizes.shard.size, layout.tp});
+  const auto experts = [&](std::int64_t size) { return alone({.slice = slice, .size = size, .apart = true}); };
   out.data = alone({slice, sizes.data.size, layout.tp});
-  out.replicate = alone({slice, layout.dp, layout.tp});
-  out.expert_shard = alone({.slice = slice, .size = sizes.expert_shard.size, .apart = true});
-  out.expert_data = alone({.slice = slice, .size = sizes.expert_data.size, .apart = true});
-  out.expert_replicate = out.replicate;
+  out.expert_data = experts(sizes.expert_data.size);
+  if (layout.shards_in_groups()) {
+    out.shard = alone({slice, sizes.shard.size, layout.tp});
+    out.replicate = alone({slice, layout.dp, layout.tp});
+    out.expert_shard = experts(sizes.expert_shard.size);
+    out.expert_replicate = out.replicate;
+  } else {
+    out.shard.size = sizes.shard.size;
+    out.expert_shard.size = sizes.expert_shard.size;
+  }
   return out;
 }
 

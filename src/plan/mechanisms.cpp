@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <type_traits>
+#include <utility>
 
 namespace scalecalc {
 namespace {
@@ -57,19 +59,39 @@ std::vector<std::string_view> mechanisms_beside(const Layout& layout, const std:
   return out;
 }
 
+namespace {
+
+/// `visit(i)` for the position of each, known when this is compiled: a search asks millions of layouts.
+template <class Visit>
+void each_mechanism(const Visit& visit) {
+  [&]<std::size_t... kI>(std::index_sequence<kI...>) { (visit(std::integral_constant<std::size_t, kI>{}), ...); }
+  (std::make_index_sequence<kMechanisms.size()>{});
+}
+
+}  // namespace
+
 MechanismSet used_by(const Layout& layout) {
   MechanismSet out = 0;
-  for (std::size_t i = 0; i < kMechanisms.size(); ++i) out |= MechanismSet{uses(layout, kMechanisms.at(i))} << i;
+  each_mechanism([&](auto i) {
+    constexpr Mechanism kOne = kMechanisms[i];
+    if constexpr (kOne.used == nullptr) {
+      out |= MechanismSet{kOne.ways(layout) > 1} << i;
+    } else {
+      out |= MechanismSet{kOne.used(layout)} << i;
+    }
+  });
   return out;
 }
 
 MechanismSet unmeasured_in(const Layout& layout, const MeasuredExtent& measured) {
   MechanismSet out = used_by(layout) & measured.never;
-  for (std::size_t i = 0; i < kMechanisms.size(); ++i) {
-    const Mechanism& m = kMechanisms.at(i);
-    const std::int64_t most = measured.most_ways.at(i);
-    if (m.ways != nullptr && most > 0 && m.ways(layout) > kBeyondMeasured * most) out |= MechanismSet{1} << i;
-  }
+  each_mechanism([&](auto i) {
+    constexpr auto kWays = kMechanisms[i].ways;
+    if constexpr (kWays != nullptr) {
+      const std::int64_t most = measured.most_ways[i];
+      if (most > 0 && kWays(layout) > kBeyondMeasured * most) out |= MechanismSet{1} << i;
+    }
+  });
   return out;
 }
 
