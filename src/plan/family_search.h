@@ -40,6 +40,7 @@ struct KnownFamily {
   std::optional<double> of_smaller;  ///< see FamilySearch::run_bound, per token
   std::optional<double> token_s;     ///< least bound of a member's step, per token
   double least_s = 0;                ///< no less than this, by what is known of larger microbatches or other hardware
+  double usable_s = 0;               ///< the same of layouts that leave room (Goal::usable)
   std::size_t floor = 0;             ///< of its run
 };
 

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/progress.h"
 #include "base/stop.h"
@@ -45,6 +46,7 @@ class Planner::Search {
       : request_(base.request_),
         stop_(base.stop_),
         counted_(base.counted_),
+        room_(base.room_),
         inputs_((request_.hw = &hw, request_)),
         space_(base.space_),
         threads_(base.threads_),
@@ -60,6 +62,7 @@ class Planner::Search {
     for (KnownFamily& known : known_) {
       if (known.of_smaller) *known.of_smaller *= least;
       known.least_s *= least;
+      known.usable_s *= least;
       if (known.token_s) known.least_s = std::max(known.least_s, *std::exchange(known.token_s, {}) * least);
     }
     hire();
@@ -68,6 +71,9 @@ class Planner::Search {
 
   PlanResult run(const Goal& goal) {
     const auto start = std::chrono::steady_clock::now();
+    if (goal.usable < 1 && std::exchange(room_, goal.usable) != goal.usable) {
+      for (KnownFamily& known : known_) known.usable_s = 0;
+    }
     goal_ = goal;
     request_.usable = goal.usable;
     request_.without = goal.without;
@@ -181,6 +187,7 @@ class Planner::Search {
     const KnownFamily& last = known_[run.last()];
     double token_s = bounded ? *last.token_s : last.of_smaller.value_or(0);
     if (run.size() == 1) token_s = std::max(token_s, last.least_s);
+    if (run.size() == 1 && goal_.usable < 1) token_s = std::max(token_s, last.usable_s);
     const bool none = !std::isfinite(token_s);  // of its layouts fits
     if (none || (goal_.below && ranker_.goal(chips_of(run), token_s, 1) >= *goal_.below)) {
       result_.stats.pruned += layouts_of(run);
@@ -276,9 +283,12 @@ class Planner::Search {
                                 ranker_, ranking_, goal_.below, result_.nearest_miss);
       });
       for (std::size_t i = 0; i < found.size(); ++i) {
-        // Whoever may take all of the memory and was not stopped has looked at every layout that fits.
-        if (goal_.usable >= 1 && !should_stop(stop_))
-          known_[first[i].begin].token_s = std::max(*known_[first[i].begin].token_s, found[i].token_s);
+        // Who was not stopped has looked at every layout that fits.
+        KnownFamily& known = known_[first[i].begin];
+        if (!should_stop(stop_)) {
+          double& least = goal_.usable < 1 ? known.usable_s : *known.token_s;
+          least = std::max(least, found[i].token_s);
+        }
         merge(std::move(found[i]));
       }
       progress.add(first.size());
@@ -300,6 +310,7 @@ class Planner::Search {
   SearchStats before_;   ///< the same before members were
   bool lifted_ = false;  ///< the floors of memory
   Goal goal_;
+  double room_ = 0;  ///< share of the memory that KnownFamily::usable_s is of
   PlanResult result_;
   SearchInputs inputs_;
   std::optional<Space> own_space_;
