@@ -132,8 +132,8 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
     spilled[x] = 0;
     const SecondsOf<R>& under = traffic[x].under ? *traffic[x].under : work;
     if (traffic[x].under) {
-      const SecondsOf<R> beyond =
-          named(max(zero, hidden[x] - under), names[x].outlasts, "what its part of the work does not hide of it", label);
+      const SecondsOf<R> beyond = named(max(zero, hidden[x] - under), names[x].outlasts,
+                                        "what its part of the work does not hide of it", label);
       exposed[x] += beyond;
       room += beyond;
       spilled[x] = value_of(beyond);

@@ -139,8 +139,8 @@ class PhaseBuilder {
     return value_of(all) > 0 ? overlap_.fsdp * (gathers / all) : overlap_.fsdp;
   }
 
-  /// A loop over layers whose gathers stay in their own layer brings experts' weights under what goes before the experts
-  /// and takes their gradients away under what follows: the experts' own matmuls hide neither.
+  /// A loop over layers whose gathers stay in their own layer brings experts' weights under what goes before the
+  /// experts and takes their gradients away under what follows: the experts' own matmuls hide neither.
   void wait_for_layer(const Phase<R>& phase, const Phase<R>* again, bool backward, std::string_view label,
                       Traffic<R>& gathers) const {
     if (!in_.workload->runtime.expert_gathers_wait || value_of(phase.experts) <= 0) return;

@@ -47,7 +47,8 @@ struct StackRuntime {
       gradient_overlap_since;        ///< "2023-12": before it gradients were reduced after the backward; empty: always
   std::string gather_overlap_since;  ///< "2022-01": before it ZeRO-3 waited for every gather; empty: never
   std::string tensor_overlap_since;  ///< "2021-09": before it tensor ranks waited for every collective; empty: never
-  std::string sharded_sends_since;   ///< "2021-04": before it each tensor rank sent a stage's whole output; empty: always
+  std::string
+      sharded_sends_since;  ///< "2021-04": before it each tensor rank sent a stage's whole output; empty: always
   std::vector<std::string>
       expert_gathers_wait_on;  ///< architectures whose loop over layers gathers experts' weights in their own layer
   std::vector<std::string> scatters_wait_on;  ///< architectures or chips on which ZeRO-3's gradients hide under nothing
