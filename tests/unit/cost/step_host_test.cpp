@@ -39,7 +39,7 @@ TEST(HostLaunches, EveryPieceOfARingIsOne) {
   EXPECT_NEAR(ulysses.step_s - gather.step_s, (8.0 - 3) * 4 * static_cast<double>(ring.layout.grad_accum), 1e-3);
 }
 
-/// [WAIT] Tensor ranks that wait show all of what they send, whatever may hide.
+/// Tensor ranks that wait show all of what they send, whatever may hide.
 TEST(TensorOverlap, IsNoneBeforeItsStackHadIt) {
   const HardwareSpec hw = test::switched_chip();
   const ModelSpec model = test::dense_model(4);
