@@ -111,11 +111,17 @@ class LayerCoster : public OpWork<R> {
       out.forward.attention += forward.total();
       out.backward.attention += backward.total();
     }
+    const bool routed = op.kind == OpKind::kGroupedMatmul;
+    if (routed) {
+      out.forward.experts += forward.total();
+      out.backward.experts += backward.total();
+    }
     out.weight_gradient += this->weight_gradient(op);
     for (const Remat remat : kRemats) {
       if (!in_layer || !runs_again(remat, op, workload_)) continue;
       again(out, remat).work += forward;
       if (attends) again(out, remat).attention += forward.total();
+      if (routed) again(out, remat).experts += forward.total();
     }
     parameters(op, out);
     if (workload_.optimizer.orthogonalizes) orthogonalization(op, out);
@@ -570,7 +576,8 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   out.logits = {BytesOf<R>(logits * R(uses * whole)), BytesOf<R>(logits * R(uses * std::min(whole, kFusedLogitBytes))),
                 BytesOf<R>(logits * R(whole / kLossChunks)) +
                     BytesOf<R>(coster.tokens() * ops.dims.d_model * R(uses * kGradientBytes))};
-  const R boundary_share = inner.tp > 1 ? R(1.0) / coster.tp() : R(1.0);
+  const bool in_parts = inner.tp > 1 && (inner.sp || workload.runtime.shards_sends);
+  const R boundary_share = in_parts ? R(1.0) / coster.tp() : R(1.0);
   const R streams(static_cast<double>(model.streams.count));
   out.boundary =
       named(BytesOf<R>(coster.tokens() * ops.dims.d_model * streams * boundary_share * R(coster.activation_bytes())),

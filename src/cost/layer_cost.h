@@ -21,6 +21,7 @@ template <class R>
 struct Phase {
   Work<R> work;
   SecondsOf<R> attention{R(0.0)};  ///< of the work: what a ring's exchange may hide under
+  SecondsOf<R> experts{R(0.0)};    ///< of the work: matmuls of routed experts, which wait for their weights
   R tp_gathers{0.0};               ///< all-gathers and reduce-scatters of tp_bytes (sequence sharding on)
   R tp_reduces{0.0};               ///< all-reduces of tp_bytes (sequence sharding off); a narrower one counts in part
   R etp_gathers{0.0};              ///< all-gathers and reduce-scatters of etp_bytes around the experts

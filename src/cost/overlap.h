@@ -29,7 +29,7 @@ inline constexpr std::array<TrafficNames, kTrafficKinds> kForwardNames{
     {{"forward tp communication", "forward tp that may hide", "forward slowed by tp", "forward tp beyond the work",
       "forward exposed tp"},
      {"forward fsdp gather", "forward fsdp that may hide", "forward slowed by fsdp", "forward fsdp beyond the work",
-      "forward exposed fsdp"},
+      "forward exposed fsdp", "forward fsdp beyond what is beside experts"},
      {"forward cp communication", "forward cp that may hide", "forward slowed by cp", "forward cp beyond the work",
       "forward exposed cp", "forward ring beyond attention"},
      {"forward ep all-to-all", "forward ep that may hide", "forward slowed by ep", "forward ep beyond the work",
@@ -40,7 +40,7 @@ inline constexpr std::array<TrafficNames, kTrafficKinds> kBackwardNames{
     {{"backward tp communication", "backward tp that may hide", "backward slowed by tp", "backward tp beyond the work",
       "backward exposed tp"},
      {"backward fsdp gather and scatter", "backward fsdp that may hide", "backward slowed by fsdp",
-      "backward fsdp beyond the work", "backward exposed fsdp"},
+      "backward fsdp beyond the work", "backward exposed fsdp", "backward fsdp beyond what is beside experts"},
      {"backward cp communication", "backward cp that may hide", "backward slowed by cp", "backward cp beyond the work",
       "backward exposed cp", "backward ring beyond attention"},
      {"backward ep all-to-all", "backward ep that may hide", "backward slowed by ep", "backward ep beyond the work",
@@ -53,7 +53,7 @@ inline constexpr std::array<TrafficNames, kTrafficKinds> kInputNames{
     {{"", "input gradients' tp that may hide", "input gradients slowed by tp", "input gradients' tp beyond the work",
       ""},
      {"", "input gradients' fsdp that may hide", "input gradients slowed by fsdp",
-      "input gradients' fsdp beyond the work", ""},
+      "input gradients' fsdp beyond the work", "", "input gradients' fsdp beyond what is beside experts"},
      {"", "input gradients' cp that may hide", "input gradients slowed by cp", "input gradients' cp beyond the work",
       "", "input gradients' ring beyond attention"},
      {"", "input gradients' ep that may hide", "input gradients slowed by ep", "input gradients' ep beyond the work",
@@ -139,8 +139,8 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
     spilled[x] = 0;
     const SecondsOf<R>& under = traffic[x].under ? *traffic[x].under : work;
     if (traffic[x].under) {
-      const SecondsOf<R> beyond =
-          named(max(zero, hidden[x] - under), names[x].outlasts, "what attention does not hide of it", label);
+      const SecondsOf<R> beyond = named(max(zero, hidden[x] - under), names[x].outlasts,
+                                        "what its part of the work does not hide of it", label);
       exposed[x] += beyond;
       room += beyond;
       spilled[x] = value_of(beyond);

@@ -18,9 +18,8 @@ class PhaseBuilder {
     cp_overlap_ = ring ? overlap_.cp : overlap_.cp_gather;
     // Pieces are passed through memory that the ranks map from each other, over the links of the innermost tier alone.
     const bool pipelined = in.workload->tp_overlap == CommOverlap::kPipelined && !ch_.tp.scale_out;
-    tp_overlap_ = pipelined                                       ? overlap_.tp_pipelined
-                  : in.workload->tp_overlap == CommOverlap::kNone ? R(0.0)
-                                                                  : overlap_.tp;
+    const bool waits = in.workload->tp_overlap == CommOverlap::kNone || !in.workload->runtime.hides_tensor;
+    tp_overlap_ = pipelined ? overlap_.tp_pipelined : waits ? R(0.0) : overlap_.tp;
     ep_overlap_ = pairs_experts(layout_) ? overlap_.ep_paired : overlap_.ep;
   }
 
@@ -92,9 +91,9 @@ class PhaseBuilder {
       traffic[kEp].time += ep_time(*again);
     }
     if (layout_.zero == 3) {
-      const bool waits = !in_.workload->runtime.hides_gathers;
-      traffic[kFsdp] = {weight_gather_time(in_, cost, backward), waits ? R(0.0) : overlap_.fsdp, contention(ch_.shard),
+      traffic[kFsdp] = {weight_gather_time(in_, cost, backward), fsdp_overlap(cost, backward), contention(ch_.shard),
                         ch_.shard.links};
+      wait_for_layer(phase, again, backward, label, traffic[kFsdp]);
     }
     if (value_of(phase.cp_sends) > 0) {
       const SecondsOf<R> attention = again == nullptr ? phase.attention : phase.attention + again->attention;
@@ -128,6 +127,27 @@ class PhaseBuilder {
     if (backward) put_off(traffic, beside, exposed, cost.weight_gradient, label, out);
     wait_for_host(cost, phase, again, backward, label, out);
     return out;
+  }
+
+  /// What may hide of the gathers and, backward, of the scatters: where these wait, of the whole the gathers' share.
+  R fsdp_overlap(const LayerCost<R>& cost, bool backward) const {
+    const StackRuntime& runtime = in_.workload->runtime;
+    if (!runtime.hides_gathers) return R(0.0);
+    if (!backward || runtime.hides_scatters) return overlap_.fsdp;
+    const SecondsOf<R> gathers = weight_gather_time(in_, cost, false);
+    const SecondsOf<R> all = weight_gather_time(in_, cost, true);
+    return value_of(all) > 0 ? overlap_.fsdp * (gathers / all) : overlap_.fsdp;
+  }
+
+  /// A loop over layers whose gathers stay in their own layer brings experts' weights under what goes before the
+  /// experts and takes their gradients away under what follows: the experts' own matmuls hide neither.
+  void wait_for_layer(const Phase<R>& phase, const Phase<R>* again, bool backward, std::string_view label,
+                      Traffic<R>& gathers) const {
+    if (!in_.workload->runtime.expert_gathers_wait || value_of(phase.experts) <= 0) return;
+    SecondsOf<R> others = phase.work.total() - phase.experts;
+    if (again != nullptr) others += again->work.total() - again->experts;
+    gathers.under = named(others, backward ? "backward work beside experts" : "forward work beside experts",
+                          "what gathers and scatters of their weights may hide under", label);
   }
 
   /// [HOST] The chip waits where the host has not launched what it could run: a phase takes the longer of the two. Both

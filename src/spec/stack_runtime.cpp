@@ -35,7 +35,8 @@ double Pieces::collectives(double parameters, double tensors, double ranks) cons
   return std::clamp(std::ceil(parameters / bucket), 1.0, most);
 }
 
-void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::string_view month) {
+void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::string_view month,
+                    std::string_view chip) {
   const auto before = [&](std::string_view since) {
     return !month.empty() && !since.empty() && month < since.substr(0, month.size());
   };
@@ -49,6 +50,14 @@ void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::s
   runtime.one_copy = std::find(once.begin(), once.end(), architecture) != once.end();
   runtime.hides_gradients = !before(runtime.gradient_overlap_since);
   runtime.hides_gathers = !before(runtime.gather_overlap_since);
+  runtime.hides_tensor = !before(runtime.tensor_overlap_since);
+  runtime.shards_sends = !before(runtime.sharded_sends_since);
+  const auto names = [&](const std::vector<std::string>& of) {
+    return std::any_of(of.begin(), of.end(),
+                       [&](const std::string& name) { return name == architecture || name == chip; });
+  };
+  runtime.expert_gathers_wait = names(runtime.expert_gathers_wait_on);
+  runtime.hides_scatters = !names(runtime.scatters_wait_on);
   for (Pieces* cut : {&runtime.gathers, &runtime.reductions, &runtime.updates}) {
     if (before(cut->elements_since)) cut->elements = 0;
   }
@@ -63,6 +72,10 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
   }
   out.gradient_overlap_since = fields.optional_text("gradient_overlap_since").value_or("");
   out.gather_overlap_since = fields.optional_text("gather_overlap_since").value_or("");
+  out.tensor_overlap_since = fields.optional_text("tensor_overlap_since").value_or("");
+  out.sharded_sends_since = fields.optional_text("sharded_sends_since").value_or("");
+  out.expert_gathers_wait_on = fields.text_list("expert_gathers_wait_on");
+  out.scatters_wait_on = fields.text_list("scatters_wait_on");
   if (const ConfigNode* bytes = fields.node("reduced_bytes")) {
     Fields by(*bytes, "runtime.reduced_bytes", problems);
     for (const char* precision : {"bf16", "fp16", "fp8", "nvfp4", "int8", "tf32", "fp32"}) {

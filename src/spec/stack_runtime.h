@@ -46,6 +46,12 @@ struct StackRuntime {
   std::string
       gradient_overlap_since;        ///< "2023-12": before it gradients were reduced after the backward; empty: always
   std::string gather_overlap_since;  ///< "2022-01": before it ZeRO-3 waited for every gather; empty: never
+  std::string tensor_overlap_since;  ///< "2021-09": before it tensor ranks waited for every collective; empty: never
+  std::string
+      sharded_sends_since;  ///< "2021-04": before it each tensor rank sent a stage's whole output; empty: always
+  std::vector<std::string>
+      expert_gathers_wait_on;  ///< architectures whose loop over layers gathers experts' weights in their own layer
+  std::vector<std::string> scatters_wait_on;  ///< architectures or chips on which ZeRO-3's gradients hide under nothing
   std::map<std::string, double> reduced_bytes;  ///< a gradient that data ranks sum, by precision; absent: fp32
   bool compiled = false;                        ///< a step is one program: the host launches no kernel by itself
   std::string grouped_experts_since;  ///< "2026-06": before it, matmuls and casts of experts were kernels of one each
@@ -61,6 +67,10 @@ struct StackRuntime {
   std::string deepep_since;  ///< "2025-12": from when on it can be asked for, or "never"; empty: it is all there is
   ExpertDispatch dispatch = ExpertDispatch::kDeepEp;
   bool hides_gradients = true, hides_gathers = true;  ///< under compute: gradients' sums, and ZeRO-3's gathers
+  bool hides_tensor = true;                           ///< the same of what tensor ranks send
+  bool shards_sends = true;                           ///< tensor ranks send a stage's output a part each
+  bool expert_gathers_wait = false;                   ///< for the layer that they are of to begin
+  bool hides_scatters = true;                         ///< ZeRO-3's gradients, beside its gathers
   Pieces gathers;                                     ///< a layer's weights under ZeRO-3
   Pieces reductions;                                  ///< gradients, of a layer under ZeRO-3, of a stage otherwise
   Pieces updates;                                     ///< updated weights of a stage
@@ -68,8 +78,10 @@ struct StackRuntime {
   bool quantized_gathers = false;  ///< tensor ranks gather what 8-bit matmuls read in 8 bits
 };
 
-/// What depends on when a run was, and on which architecture: `month` as "2026-06", empty for today's software.
-void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::string_view month);
+/// What depends on when a run was, on which architecture and which chip of it: `month` as "2026-06", empty for today's
+/// software.
+void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::string_view month,
+                    std::string_view chip = {});
 
 /// Reads a `runtime:` block; problems are collected.
 StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems);

@@ -26,7 +26,7 @@ void run_under_stack(const Catalog& catalog, const std::string& stack, std::stri
   w.memory = stack_memory(catalog, stack);
   settle_memory(w.memory, month);
   w.runtime = stack_runtime(catalog, stack);
-  settle_runtime(w.runtime, out.hw.architecture, month);
+  settle_runtime(w.runtime, out.hw.architecture, month, out.hw.name);
   w.dropout = w.memory.drops_out && !out.model.mlp.gated;
   if (w.memory.reserve) out.efficiency.memory_reserve = *w.memory.reserve;
 }

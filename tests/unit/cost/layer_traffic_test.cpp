@@ -71,6 +71,37 @@ TEST(ExpertTensorTraffic, GathersTokensOrTheirCopies) {
   EXPECT_EQ(again(both, Remat::kAttention).ep_all_to_alls, 0);
 }
 
+/// 2,048 tokens of 1,024 elements of 2 bytes. Four tensor ranks send a quarter each, or all of it each where the stack
+/// does not cut it, unless the sequence is cut anyway.
+TEST(PipelineTraffic, TensorRanksSendTheirPartOrAll) {
+  const Reader<double> reader;
+  const HardwareSpec hw = test::switched_chip();
+  const ChipRates<double> chip = read_chip(reader, hw, hw.efficiency, DType::kBf16);
+  const ModelSpec model = test::dense_model(1);
+  const auto sent = [&](const InnerDegrees& inner, bool cut) {
+    Workload workload = test::workload();
+    workload.runtime.shards_sends = cut;
+    return network_cost(reader, model, read_model(reader, model), chip, workload, inner).boundary.value();
+  };
+  const double whole = 2048.0 * 1024 * 2;
+  EXPECT_DOUBLE_EQ(sent({.tp = 4}, true), whole / 4);
+  EXPECT_DOUBLE_EQ(sent({.tp = 4}, false), whole);
+  EXPECT_DOUBLE_EQ(sent({.tp = 4, .sp = true}, false), whole / 4);
+  EXPECT_DOUBLE_EQ(sent({}, false), whole);
+}
+
+/// Three matmuls of 2,048 x 2 rows of 1,024 by 1,024 each on a chip of 100 TFLOP/s: 3 x 2 x 4,096 x 1,024^2 / 1e14 =
+/// 257.698 us forward; a backward has twice the FLOPs, and full remat the forward again.
+TEST(ExpertWork, IsThatOfTheirMatmuls) {
+  const ModelSpec model = test::moe_model();
+  const LayerCost<double> cost = traffic_of(model, {}, 1);
+  const double forward = 3 * 2 * 4096.0 * 1024 * 1024 / 100e12;
+  EXPECT_NEAR(cost.forward.experts.value(), forward, 1e-3 * forward);
+  EXPECT_NEAR(cost.backward.experts.value(), 2 * forward, 1e-3 * forward);
+  EXPECT_EQ(cost.recompute[static_cast<std::size_t>(Remat::kFull)].experts.value(), cost.forward.experts.value());
+  EXPECT_EQ(traffic_of(model, {}, 0).forward.experts.value(), 0) << "a dense layer";
+}
+
 /// 2,048 tokens and a vocabulary of 32,000: whole in the stack's bytes, fused in 2, chunks an eighth and an fp32
 /// gradient.
 TEST(Logits, AreWholeFusedOrInChunks) {

@@ -77,5 +77,45 @@ TEST(StackRuntime, HidesFromTheMonthOnInWhichItCould) {
   EXPECT_TRUE(settled("deepspeed", "").hides_gathers) << "today";
 }
 
+/// Megatron-LM reduced the input gradients of its column-parallel layers beside weight gradients from September 2021
+/// on, and cut what a stage sends over its tensor ranks since the paper of April 2021; its main of March did neither.
+TEST(StackRuntime, TensorRanksWaitedAndSentAllOfAStagesOutput) {
+  const auto settled = [](const char* month) {
+    StackRuntime out = runtime_of("megatron");
+    settle_runtime(out, "volta", month);
+    return out;
+  };
+  EXPECT_FALSE(settled("2021-03").shards_sends);
+  EXPECT_TRUE(settled("2021-04").shards_sends);
+  EXPECT_FALSE(settled("2021-08").hides_tensor);
+  EXPECT_TRUE(settled("2021-09").hides_tensor);
+  EXPECT_TRUE(settled("").hides_tensor && settled("").shards_sends) << "today";
+}
+
+/// XLA's loop over layers on a TPU gathers a layer's weights in its own turn; on a GPU it has another scheduler.
+TEST(StackRuntime, GathersOfExpertsWaitForTheirLayerOnSomeArchitectures) {
+  const auto waits = [](const char* stack, const char* architecture) {
+    StackRuntime out = runtime_of(stack);
+    settle_runtime(out, architecture, "");
+    return out.expert_gathers_wait;
+  };
+  EXPECT_TRUE(waits("maxtext", "tpu"));
+  EXPECT_FALSE(waits("maxtext", "hopper"));
+  EXPECT_FALSE(waits("megatron", "hopper"));
+}
+
+/// Before Ironwood no flag of MaxText's runs makes a reduce-scatter asynchronous; on Ironwood SparseCores do it by
+/// default.
+TEST(StackRuntime, ScattersWaitOnSomeChips) {
+  const auto hides = [](const char* architecture, const char* chip) {
+    StackRuntime out = runtime_of("maxtext");
+    settle_runtime(out, architecture, "", chip);
+    return out.hides_scatters;
+  };
+  EXPECT_FALSE(hides("tpu", "tpu-v6e"));
+  EXPECT_TRUE(hides("tpu", "tpu-v7"));
+  EXPECT_TRUE(hides("hopper", "h100-sxm"));
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -162,10 +162,16 @@ TEST(Stacks, SayHowTheyRunAStep) {
   EXPECT_TRUE(none.gradient_overlap_since.empty());
   const StackRuntime all = runtime(
       "runtime: {source: them, stages: balanced, quantized_gathers: true, gradient_overlap_since: '2023-12', "
+      "tensor_overlap_since: '2021-09', sharded_sends_since: '2021-04', expert_gathers_wait_on: [tpu], "
+      "scatters_wait_on: [tpu-v4], "
       "reduced_bytes: {bf16: 2}}\n");
   EXPECT_EQ(all.stages, StageSplit::kBalanced);
   EXPECT_TRUE(all.quantized_gathers);
   EXPECT_EQ(all.gradient_overlap_since, "2023-12");
+  EXPECT_EQ(all.tensor_overlap_since, "2021-09");
+  EXPECT_EQ(all.sharded_sends_since, "2021-04");
+  EXPECT_EQ(all.expert_gathers_wait_on, std::vector<std::string>{"tpu"});
+  EXPECT_EQ(all.scatters_wait_on, std::vector<std::string>{"tpu-v4"});
   EXPECT_EQ(all.reduced_bytes.at("bf16"), 2);
   EXPECT_THROW(runtime("runtime: {stages: balanced}\n"), UserError) << "no source";
   EXPECT_THROW(runtime("runtime: {source: them, stages: odd}\n"), UserError);
