@@ -83,6 +83,13 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
   out.updates = read_pieces(fields, "updates");
   out.reduces_whole = fields.flag("reduces_whole", false);
   out.quantized_gathers = fields.flag("quantized_gathers", false);
+  const auto traffic = [&](const char* key) {
+    return fields.optional_quantity(key, UnitKind::kNumber, {1, 1e4}).value_or(0);
+  };
+  out.update_traffic = traffic("update_traffic");
+  out.bucket_traffic = traffic("bucket_traffic");
+  out.accumulation_traffic = traffic("accumulation_traffic");
+  out.logit_traffic = traffic("logit_traffic");
   fields.finish();
   return out;
 }

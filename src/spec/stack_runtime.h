@@ -66,6 +66,10 @@ struct StackRuntime {
   Pieces updates;                                     ///< updated weights of a stage
   bool reduces_whole = false;      ///< gradients are all-reduced though each rank needs a shard (ZeRO-1)
   bool quantized_gathers = false;  ///< tensor ranks gather what 8-bit matmuls read in 8 bits
+  /// HBM bytes of kernels that other stacks fuse, [PASSES] of docs/model.md: of a parameter that a rank updates, gradient
+  /// and new weight among them (0: of a fused kernel); of a parameter whose gradient goes into a bucket and back; of one
+  /// whose gradient is added to that of the microbatches before; of a logit, in its formats and for what is logged.
+  double update_traffic = 0, bucket_traffic = 0, accumulation_traffic = 0, logit_traffic = 0;
 };
 
 /// What depends on when a run was, and on which architecture: `month` as "2026-06", empty for today's software.
