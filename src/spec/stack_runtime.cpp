@@ -25,6 +25,19 @@ Pieces read_pieces(Fields& runtime, const char* key) {
   return out;
 }
 
+std::map<std::string, double> read_bytes_by_precision(Fields& runtime, const char* key) {
+  std::map<std::string, double> out;
+  const ConfigNode* node = runtime.node(key);
+  if (node == nullptr) return out;
+  Fields by(*node, fmt::format("runtime.{}", key), runtime.problems());
+  for (const char* precision : {"bf16", "fp16", "fp8", "nvfp4", "int8", "tf32", "fp32"}) {
+    const auto value = by.optional_quantity(precision, UnitKind::kNumber, {0.5, 8});
+    if (value) out.emplace(precision, *value);
+  }
+  by.finish();
+  return out;
+}
+
 }  // namespace
 
 double Pieces::collectives(double parameters, double tensors, double ranks) const {
@@ -63,14 +76,8 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
   }
   out.gradient_overlap_since = fields.optional_text("gradient_overlap_since").value_or("");
   out.gather_overlap_since = fields.optional_text("gather_overlap_since").value_or("");
-  if (const ConfigNode* bytes = fields.node("reduced_bytes")) {
-    Fields by(*bytes, "runtime.reduced_bytes", problems);
-    for (const char* precision : {"bf16", "fp16", "fp8", "nvfp4", "int8", "tf32", "fp32"}) {
-      const auto value = by.optional_quantity(precision, UnitKind::kNumber, {0.5, 8});
-      if (value) out.reduced_bytes.emplace(precision, *value);
-    }
-    by.finish();
-  }
+  out.reduced_bytes = read_bytes_by_precision(fields, "reduced_bytes");
+  out.dispatched_bytes = read_bytes_by_precision(fields, "dispatched_bytes");
   out.compiled = fields.flag("compiled", false);
   out.grouped_experts_since = fields.optional_text("grouped_experts_since").value_or("");
   out.grouped_experts_on = fields.text_list("grouped_experts_on");

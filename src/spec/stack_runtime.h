@@ -47,6 +47,8 @@ struct StackRuntime {
       gradient_overlap_since;        ///< "2023-12": before it gradients were reduced after the backward; empty: always
   std::string gather_overlap_since;  ///< "2022-01": before it ZeRO-3 waited for every gather; empty: never
   std::map<std::string, double> reduced_bytes;  ///< a gradient that data ranks sum, by precision; absent: fp32
+  /// An element of a token on its way to experts, by precision; absent: the precision's own.
+  std::map<std::string, double> dispatched_bytes;
   bool compiled = false;                        ///< a step is one program: the host launches no kernel by itself
   std::string grouped_experts_since;  ///< "2026-06": before it, matmuls and casts of experts were kernels of one each
   std::vector<std::string> grouped_experts_on;  ///< architectures on which they are not any more; empty: all
