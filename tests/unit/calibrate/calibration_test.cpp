@@ -1,5 +1,6 @@
 #include "calibrate/training_calibration.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
