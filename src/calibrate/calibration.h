@@ -31,6 +31,7 @@ struct CoefficientSlot {
   double least = 0, most = 1;
   std::vector<Coefficient Efficiency::*> fields;  ///< more than one move together
   std::size_t format = kDTypeCount;               ///< of a matmul coefficient
+  std::size_t as_well = kDTypeCount;              ///< another format that moves with it
 
   double value(const Efficiency& efficiency) const;
   double error(const Efficiency& efficiency) const;

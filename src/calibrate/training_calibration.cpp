@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/text.h"
 #include "calibrate/coefficient_fit.h"
 #include "calibrate/next_runs.h"
 #include "calibrate/row_weight.h"
@@ -476,12 +477,29 @@ class TrainingFitter final : CrossFit {
     return ((own == nullptr ? hw_->stacks.front() : *own).efficiency.*field).value / (hw_->efficiency.*field).value;
   }
 
+  bool trains_in_fp16() const {
+    return std::any_of(out_.rows.begin(), out_.rows.end(),
+                       [](const auto& fitted) { return lower_case(fitted.row.precision).starts_with("fp16"); });
+  }
+
+  /// As stack_over_chip, of matmuls in fp16.
+  double fp16_over_chip() const {
+    if (hw_ == nullptr) return 1;
+    constexpr auto kFp16 = static_cast<std::size_t>(DType::kFp16);
+    const StackCoefficients* own = coefficients_under(*hw_, out_.stack);
+    return (own == nullptr ? hw_->stacks.front() : *own).efficiency.matmul[kFp16].value /
+           hw_->efficiency.matmul[kFp16].value;
+  }
+
   void write() {
     const bool factors = !q_.family.empty();
     std::vector<WrittenCoefficient> written;
     for (const FittedCoefficient& c : out_.coefficients) {
       if (c.path != "attention_forward") {
         written.push_back({c.path, factors ? c.factor : c.after, c.error_after});
+        if (c.path == "matmul.bf16" && trains_in_fp16()) {
+          written.push_back({"matmul.fp16", c.factor * fp16_over_chip(), c.error_after, true});
+        }
         continue;
       }
       // Whatever kernel a run has is that much faster or slower.

@@ -80,9 +80,11 @@ class StageEnds {
     return out;
   }
 
-  /// Each chip updates its shard: memory traffic against vector work, as any operation.
+  /// Each chip updates its shard: memory traffic against vector work, as any operation. [PASSES] Beside it lie the
+  /// kernels of their own that copy gradients into buckets and back, and add those of a microbatch to the others'.
   SecondsOf<R> optimizer(const StageShape& stage, const R& dense, const R& expert, std::string_view label = "") const {
     const Optimizer& o = in_.workload->optimizer;
+    const StackRuntime& runtime = in_.workload->runtime;
     const double ways =
         layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.shards_in_groups() ? ch_.shard.size : ch_.data.size);
     const double expert_ways =
@@ -93,8 +95,15 @@ class StageEnds {
     const R updated = named(dense / R(ways * twins) + expert / R(expert_ways * twins), "parameters one chip updates",
                             "its shard of the stage", label);
     const Work<R> update = roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
-                                    BytesOf<R>(updated * R(o.update_bytes)), in_.chip->hbm);
+                                    BytesOf<R>(updated * R(std::max(o.update_bytes, runtime.update_traffic))),
+                                    in_.chip->hbm);
     SecondsOf<R> time = update.total();
+    const R passes = R(ch_.data.size > 1 ? runtime.bucket_traffic : 0.0) +
+                     R(runtime.accumulation_traffic) * (microbatches_ - R(1.0));
+    if (value_of(passes) > 0) {
+      time += named(BytesOf<R>((dense + expert) * passes) / in_.chip->hbm, "gradients copied and added up",
+                    "[PASSES], docs/model.md", label);
+    }
     if (o.orthogonalizes) time += orthogonalization(stage, ways * twins, expert_ways * twins);
     if (layout_.offload != 0) time = from_host(updated, time);
     return named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth", label);

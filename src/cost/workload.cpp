@@ -91,8 +91,13 @@ double gradient_bytes(const Workload& workload) {
 }
 
 void use_reduced_format(Workload& workload) {
-  const auto by = workload.runtime.reduced_bytes.find(workload.precision.name);
-  if (by != workload.runtime.reduced_bytes.end()) workload.precision.reduced_bytes = by->second;
+  Precision& p = workload.precision;
+  const auto put = [&](const std::map<std::string, double>& bytes, double& out) {
+    const auto by = bytes.find(p.name);
+    if (by != bytes.end()) out = by->second;
+  };
+  put(workload.runtime.reduced_bytes, p.reduced_bytes);
+  put(workload.runtime.dispatched_bytes, p.dispatch_bytes);
 }
 
 Precision precision_of(std::string_view name) { return by_name(precisions(), name, "precision", "--precision"); }

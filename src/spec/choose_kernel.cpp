@@ -104,7 +104,7 @@ class Chooser {
     const KernelUse* out = nullptr;
     for (const KernelUse& use : *uses_) {
       if (own ? !of_framework(use) : !use.of.empty()) continue;
-      if (!names_chip(use.chips, hw_) || !not_after(use.since, month_)) continue;
+      if (!names_chip(use.chips, hw_) || !not_after(use.since, month_) || !use.serves(asked_.heads)) continue;
       if (all ? use.kernel.empty() : !use.opt_in.empty()) continue;
       if (!use.kernel.empty() && kernel(use.kernel).build(hw_, month_) == nullptr) continue;
       if (out == nullptr || use.since >= out->since) out = &use;
@@ -113,7 +113,12 @@ class Chooser {
   }
 
   KernelChoice of_use(const KernelUse& use) const {
+    const std::string heads =
+        use.widths || use.widest_head > 0 || use.equal_widths || asked_.heads == HeadWidths{}
+            ? ""
+            : fmt::format(", nothing fused for heads of {} and {}", asked_.heads.keys, asked_.heads.values);
     const std::string why = fmt::format("{} on {} since {}", asked_.stack, place_of(hw_), use.since) +
+                            (use.kernel.empty() ? heads : "") +
                             (use.opt_in.empty() ? "" : fmt::format(", asked for by {}", use.opt_in));
     if (use.kernel.empty()) return unfused(why);
     const KernelSpec& found = kernel(use.kernel);
@@ -161,6 +166,12 @@ void replace(const std::optional<Coefficient>& figure, const Coefficient& chip, 
 }
 
 }  // namespace
+
+bool KernelUse::serves(const HeadWidths& heads) const {
+  if (widths) return *widths == heads;
+  if (equal_widths && heads.keys != heads.values) return false;
+  return widest_head == 0 || std::max(heads.keys, heads.values) <= widest_head;
+}
 
 bool KernelBuild::is_of(const HardwareSpec& hw) const { return names_chip(of, hw) && !names_chip(except, hw); }
 

@@ -2,6 +2,7 @@
 // them a software stack runs (`attention_kernels:` of stacks/<name>.yaml), and so the one of a run. docs/kernels.md.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,12 @@ struct KernelSpec {
   const KernelBuild* build(const HardwareSpec& hw, std::string_view month) const;
 };
 
+/// Elements of a model's heads.
+struct HeadWidths {
+  std::int64_t keys = 128, values = 128;  ///< of queries and keys; of values and outputs
+  friend bool operator==(const HeadWidths&, const HeadWidths&) = default;
+};
+
 /// What a stack runs on some chips from a month on.
 struct KernelUse {
   std::vector<std::string> of;     ///< frameworks it holds for; empty: the stack
@@ -40,6 +47,11 @@ struct KernelUse {
   std::string kernel;              ///< by its name; empty: scores are written
   std::string since;
   std::string opt_in;  ///< what a run has to ask for it with; empty: the default
+  std::int64_t widest_head = 0;      ///< that it is taken for; 0: any
+  bool equal_widths = false;         ///< only where values are as wide as keys
+  std::optional<HeadWidths> widths;  ///< only for these
+
+  bool serves(const HeadWidths& heads) const;
 };
 
 /// UserError listing every problem of the document; chips and architectures that the catalog does not know are some.
@@ -59,6 +71,7 @@ struct KernelQuestion {
   std::string framework;  ///< of the stack, where that has kernels of its own
   std::string date;       ///< as month_of takes it; otherwise the newest of everything counts
   std::string stated;     ///< kFusedWord: the stack's newest, asked for; kUnfusedWord; a kernel; empty: nothing
+  HeadWidths heads{};     ///< of the model, where there is one
 };
 
 /// How a run computes attention, and why.

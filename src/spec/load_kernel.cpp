@@ -94,6 +94,22 @@ KernelBuild read_build(const ConfigNode& node, const Catalog& catalog, Problems&
   return out;
 }
 
+/// Heads that the stack takes the kernel for: of two widths alone, or up to one.
+void read_heads(Fields& fields, KernelUse& out) {
+  const ConfigNode* node = fields.node("heads");
+  if (node == nullptr) return;
+  Fields heads(*node, "heads", fields.problems());
+  const auto width = [&](const char* key) { return heads.optional_count(key, {1, 4096}); };
+  const auto keys = width("keys"), values = width("values"), most = width("up_to");
+  out.equal_widths = heads.flag("equal", false);
+  out.widest_head = most.value_or(0);
+  if (keys && values) out.widths = HeadWidths{*keys, *values};
+  if (keys.has_value() != values.has_value() || (keys && (most || out.equal_widths))) {
+    fields.problems().add(node->span, "'heads' says either 'keys' and 'values', or 'up_to' and 'equal'");
+  }
+  heads.finish();
+}
+
 void read_kernel_name(Fields& fields, const Catalog& catalog, KernelUse& out) {
   const std::string name = fields.text("kernel");
   if (name.empty() || name == "none") return;
@@ -148,6 +164,7 @@ std::vector<KernelUse> load_kernel_uses(const ConfigNode& stack, const Catalog& 
     read_kernel_name(fields, catalog, use);
     use.since = month(fields, "since");
     use.opt_in = fields.optional_text("opt_in").value_or("");
+    read_heads(fields, use);
     read_source(fields);
     fields.finish();
     out.push_back(std::move(use));

@@ -25,6 +25,19 @@ Pieces read_pieces(Fields& runtime, const char* key) {
   return out;
 }
 
+std::map<std::string, double> read_bytes_by_precision(Fields& runtime, const char* key) {
+  std::map<std::string, double> out;
+  const ConfigNode* node = runtime.node(key);
+  if (node == nullptr) return out;
+  Fields by(*node, fmt::format("runtime.{}", key), runtime.problems());
+  for (const char* precision : {"bf16", "fp16", "fp8", "nvfp4", "int8", "tf32", "fp32"}) {
+    const auto value = by.optional_quantity(precision, UnitKind::kNumber, {0.5, 8});
+    if (value) out.emplace(precision, *value);
+  }
+  by.finish();
+  return out;
+}
+
 }  // namespace
 
 double Pieces::collectives(double parameters, double tensors, double ranks) const {
@@ -76,14 +89,8 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
   out.sharded_sends_since = fields.optional_text("sharded_sends_since").value_or("");
   out.expert_gathers_wait_on = fields.text_list("expert_gathers_wait_on");
   out.scatters_wait_on = fields.text_list("scatters_wait_on");
-  if (const ConfigNode* bytes = fields.node("reduced_bytes")) {
-    Fields by(*bytes, "runtime.reduced_bytes", problems);
-    for (const char* precision : {"bf16", "fp16", "fp8", "nvfp4", "int8", "tf32", "fp32"}) {
-      const auto value = by.optional_quantity(precision, UnitKind::kNumber, {0.5, 8});
-      if (value) out.reduced_bytes.emplace(precision, *value);
-    }
-    by.finish();
-  }
+  out.reduced_bytes = read_bytes_by_precision(fields, "reduced_bytes");
+  out.dispatched_bytes = read_bytes_by_precision(fields, "dispatched_bytes");
   out.compiled = fields.flag("compiled", false);
   out.grouped_experts_since = fields.optional_text("grouped_experts_since").value_or("");
   out.grouped_experts_on = fields.text_list("grouped_experts_on");
@@ -96,6 +103,13 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
   out.updates = read_pieces(fields, "updates");
   out.reduces_whole = fields.flag("reduces_whole", false);
   out.quantized_gathers = fields.flag("quantized_gathers", false);
+  const auto traffic = [&](const char* key) {
+    return fields.optional_quantity(key, UnitKind::kNumber, {1, 1e4}).value_or(0);
+  };
+  out.update_traffic = traffic("update_traffic");
+  out.bucket_traffic = traffic("bucket_traffic");
+  out.accumulation_traffic = traffic("accumulation_traffic");
+  out.logit_traffic = traffic("logit_traffic");
   fields.finish();
   return out;
 }

@@ -113,7 +113,11 @@ class Resolver {
           .is(usual);
     }
     launcher(catalog, asked, name);
-    const KernelQuestion kernel{.stack = name, .framework = asked.name, .date = month, .stated = q_.attention};
+    const KernelQuestion kernel{.stack = name,
+                                .framework = asked.name,
+                                .date = month,
+                                .stated = q_.attention,
+                                .heads = widest_heads(out_.model)};
     run_kernel(choose_kernel(catalog, out_.hw, kernel), q_.ideal, out_);
     evidence(catalog);
     const StackMemory& rules = out_.workload.memory;

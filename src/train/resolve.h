@@ -48,6 +48,9 @@ Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpe
 /// Memory and runtime of a stack by its name or a framework's, and whether its models drop out: into `out`, whose model
 /// and efficiency are there already. No particular stack's for an empty name. UserError for an unknown one.
 void run_under_stack(const Catalog& catalog, const std::string& stack, std::string_view month, ResolvedQuestion& out);
+/// The widest heads of a model's attention, which the kernel has to take; of attention that picks tokens, or to
+/// compressed ones, the usual ones, since kernels of its own run that.
+HeadWidths widest_heads(const ModelSpec& model);
 /// Attention as that kernel does it, at its rates unless they are the ideal ones.
 void run_kernel(const KernelChoice& kernel, bool ideal, ResolvedQuestion& out);
 /// All but the machine, for questions about many: `slices` stays empty, and `question.chips` is the largest count.

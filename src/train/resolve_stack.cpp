@@ -31,6 +31,15 @@ void run_under_stack(const Catalog& catalog, const std::string& stack, std::stri
   if (w.memory.reserve) out.efficiency.memory_reserve = *w.memory.reserve;
 }
 
+HeadWidths widest_heads(const ModelSpec& model) {
+  const AttentionSpec& a = model.attention;
+  if (a.compressed || a.indexer) return {};
+  if (a.mla) return {a.mla->qk_nope_head_dim + a.mla->qk_rope_head_dim, a.mla->v_head_dim};
+  HeadWidths out{a.head_dim, a.v_head_dim > 0 ? a.v_head_dim : a.head_dim};
+  if (a.local) out = {std::max(out.keys, a.local->head_dim), std::max(out.values, a.local->v_head_dim)};
+  return out.keys > 0 && out.values > 0 ? out : HeadWidths{};
+}
+
 void run_kernel(const KernelChoice& kernel, bool ideal, ResolvedQuestion& out) {
   out.workload.attention = kernel.fused() ? AttentionKernel::kFlash : AttentionKernel::kUnfused;
   out.workload.kernel = kernel.name;

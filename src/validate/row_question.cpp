@@ -374,7 +374,11 @@ void choose_overlap(const Measurement& row, Workload& w) {
 
 /// As the row says, or as its stack did on that chip at its date.
 void choose_attention(const Measurement& row, const Catalog& catalog, bool ideal, ResolvedQuestion& out) {
-  const KernelQuestion asked{.stack = row.stack, .framework = row.framework, .date = row.date, .stated = row.attention};
+  const KernelQuestion asked{.stack = row.stack,
+                             .framework = row.framework,
+                             .date = row.date,
+                             .stated = row.attention,
+                             .heads = widest_heads(out.model)};
   try {
     run_kernel(choose_kernel(catalog, out.hw, asked), ideal, out);
   } catch (const UserError& error) {

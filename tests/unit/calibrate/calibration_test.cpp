@@ -1,5 +1,6 @@
 #include "calibrate/training_calibration.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,6 +97,21 @@ TEST(Calibrate, MovesTowardsTheCoefficientTheRunsWereMadeWith) {
   EXPECT_LT(after(c, "matmul.bf16"), 0.66) << "a third of the way from the 0.715 of the file";
   EXPECT_GT(after(c, "matmul.bf16"), 0.55);
   EXPECT_GE(*c.coverage, 0.8);
+}
+
+/// Both formats of 16 bits are one rate on every data sheet: runs in one tell of the other.
+TEST(Calibrate, FormatsOf16BitsMoveTogether) {
+  std::vector<Measurement> rows = runs_with(kSlower);
+  const auto fitted = [&] { return calibrate({.rows = rows, .hardware = "h100-sxm", .date = "2026-11"}, Catalog()); };
+  EXPECT_EQ(write_yaml(fitted().block).find("fp16"), std::string::npos) << "no run is in fp16";
+  rows.back().precision = "fp16";
+  const Calibration c = fitted();
+  EXPECT_LT(after(c, "matmul.bf16"), 0.66);
+  const double factor = after(c, "matmul.bf16") /
+                        load_hardware(Catalog().load(CatalogKind::kHardware, "h100-sxm"), Catalog())
+                            .efficiency.matmul[static_cast<std::size_t>(DType::kBf16)]
+                            .value;
+  EXPECT_NE(write_yaml(c.block).find(fmt::format("fp16: {{times: {:.4g}", factor)), std::string::npos);
 }
 
 TEST(Calibrate, LeavesCoefficientsAloneThatAlreadyFit) {

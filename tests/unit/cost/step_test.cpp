@@ -369,6 +369,42 @@ TEST_F(Step, AnUpdateWithoutAFusedKernelHasTemporariesOfItsShare) {
   EXPECT_DOUBLE_EQ(use.optimizer.value() - plain, parameters / 2 * 12);
 }
 
+/// [PASSES] Two data ranks under ZeRO-1 and four microbatches, N parameters: a fused update moves 4 + 2 (2 x 4 + 4) + 2 =
+/// 30 bytes of each of a rank's N / 2, another 100; 8 bytes of all N go into buckets and back, and 6 are moved by each
+/// of the three sums of a microbatch's gradients with those before it. HBM: 1 TB/s.
+TEST_F(Step, KernelsThatAreNotFusedPassOverParametersOnceMore) {
+  PlanRequest request = test::request(model, nodes, 2);
+  request.workload.batch_seqs = 8;
+  request.fix = {.dp = 2, .tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const Plan fused = first(request);
+  ASSERT_EQ(fused.layout.grad_accum, 4);
+  const double n = fused.memory.weights.value() / 2, hbm = nodes.hbm_bandwidth.value();
+  StackRuntime& runtime = request.workload.runtime;
+  EXPECT_NEAR(fused.time.optimizer.value(), n / 2 * 30 / hbm, 1e-12);
+  runtime.update_traffic = 100;
+  EXPECT_NEAR(first(request).time.optimizer.value(), n / 2 * 100 / hbm, 1e-12);
+  runtime.update_traffic = 20;
+  EXPECT_EQ(first(request).time.optimizer.value(), fused.time.optimizer.value()) << "no fewer than a fused kernel";
+  runtime = {};
+  runtime.bucket_traffic = 8;
+  EXPECT_NEAR((first(request).time.optimizer - fused.time.optimizer).value(), n * 8 / hbm, 1e-12);
+  runtime = {};
+  runtime.accumulation_traffic = 6;
+  EXPECT_NEAR((first(request).time.optimizer - fused.time.optimizer).value(), n * 6 * 3 / hbm, 1e-12);
+}
+
+/// [PASSES] Four microbatches of 2,048 tokens, each with a row of 32,000 logits, of which 48 bytes more are moved each.
+TEST_F(Step, LogitsThatAreLoggedArePassedOver) {
+  PlanRequest request = test::request(model, nodes, 1);
+  request.workload.batch_seqs = 4;
+  request.fix = {.micro_batch_seqs = 1, .remat = Remat::kNone};
+  const StepTime<double> plain = first(request).time;
+  request.workload.runtime.logit_traffic = 48;
+  const StepTime<double> logged = first(request).time;
+  EXPECT_NEAR((logged.hbm - plain.hbm).value(), 4 * 2048.0 * 32000 * 48 / nodes.hbm_bandwidth.value(), 1e-12);
+  EXPECT_EQ(logged.compute.value(), plain.compute.value());
+}
+
 /// The first and the last of two stages in a node send each other the gradients of 32,000 x 1,024 weights in 4 bytes,
 /// at 400 GB/s after 10 us.
 TEST_F(Step, StagesExchangeTheGradientsOfATiedEmbedding) {

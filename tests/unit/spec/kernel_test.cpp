@@ -72,6 +72,15 @@ TEST(LoadKernel, UsesNameKernelsAndChipsThatExist) {
   expect_said(use_problem("for: [h2000], kernel: cudnn, " + rest), "'h2000' is no chip of the catalog");
   expect_said(use_problem("for: [hopper], kernel: cudnn, since: \"May 2024\", source: s"), "must be a month");
   expect_said(use_problem("for: [hopper], kernel: cudnn, opt: flag, " + rest), "unknown key 'opt'");
+  const auto heads = [&](const std::string& of) {
+    return use_problem("for: [hopper], kernel: cudnn, heads: {" + of + "}, " + rest);
+  };
+  EXPECT_EQ(heads("up_to: 128"), "");
+  EXPECT_EQ(heads("up_to: 256, equal: true"), "");
+  EXPECT_EQ(heads("keys: 192, values: 128"), "");
+  expect_said(heads("keys: 192"), "'heads' says either 'keys' and 'values'");
+  expect_said(heads("keys: 192, values: 128, up_to: 128"), "'heads' says either 'keys' and 'values'");
+  expect_said(heads("upto: 128"), "did you mean 'up_to'");
 }
 
 TEST(MonthOf, TakesTheMiddleOfAYear) {
@@ -95,6 +104,29 @@ TEST(ChooseKernel, AStacksNewestOfTheDate) {
   EXPECT_EQ(choice("b200", "torchtitan", "2025-06").name, "cudnn");
   EXPECT_EQ(choice("tpu-v5p", "maxtext", "2024-03").name, "pallas-flash");
   EXPECT_EQ(choice("tpu-v5p", "maxtext", "2024-04").name, "splash");
+}
+
+/// Transformer Engine on sm100: cuDNN trains heads up to 128, those of MLA from 2.5 and of 256 from 2.18 on; flash-attn
+/// takes what is as wide in values as in keys, and nothing the rest.
+TEST(ChooseKernel, HeadsAreServedByWhatTakesThem) {
+  const auto of = [](const char* chip, const char* stack, const char* date, HeadWidths heads) {
+    return choose_kernel(with_memory(), shipped_chip(chip),
+                         {.stack = stack, .framework = "", .date = date, .stated = "", .heads = heads});
+  };
+  for (const char* stack : {"megatron", "nemo"}) {
+    EXPECT_EQ(of("b200", stack, "2025-07", {128, 128}).name, "cudnn");
+    EXPECT_EQ(of("b200", stack, "2025-07", {64, 64}).name, "cudnn");
+    const KernelChoice mla = of("gb200-nvl72", stack, "2025-07", {192, 128});
+    EXPECT_EQ(mla.name, "unfused");
+    expect_said(mla.why, "on blackwell since 2025-05, nothing fused for heads of 192 and 128");
+    EXPECT_EQ(of("gb200-nvl72", stack, "2025-09", {192, 128}).name, "cudnn");
+    EXPECT_EQ(of("gb200-nvl72", stack, "", {192, 128}).name, "cudnn");
+    EXPECT_EQ(of("gb200-nvl72", stack, "", {192, 192}).name, "flash-attention-2") << "Nemotron-4 340B";
+    EXPECT_EQ(of("b200", stack, "2026-07", {256, 256}).name, "flash-attention-2");
+    EXPECT_EQ(of("b200", stack, "2026-08", {256, 256}).name, "cudnn");
+    EXPECT_EQ(of("h100-sxm", stack, "2025-07", {192, 128}).name, "cudnn") << "Hopper takes up to 256";
+  }
+  EXPECT_EQ(choice("gb200-nvl72", "nemo", "2025-07", "cudnn").name, "cudnn") << "as stated, whatever the heads";
 }
 
 TEST(ChooseKernel, WhatARunMustAskForCountsWhenItDoes) {
