@@ -96,6 +96,7 @@ struct Measurement : MeasuredFacts {
   std::optional<bool> dropout;            ///< after attention and MLP; absent: as the stack does
   std::optional<bool> fused_loss;  ///< logits and their gradient are all that the loss holds, in 16 bits; absent:
                                    ///< where it was compiled
+  bool chunked_loss = false;       ///< in pieces of the sequence or of the vocabulary, one after another
   std::optional<bool> compiled;    ///< by torch.compile, which fuses elementwise kernels, the loss among them
   bool master_weights = true;      ///< false: weights train in 16 bits, without an fp32 copy
   std::uint8_t offload = 0;        ///< kOffload bits: what the source says lies with the host

@@ -288,6 +288,7 @@ class RowReader {
     }
     if (f_.has("dropout")) out_.dropout = f_.flag("dropout", false);
     if (f_.has("fused_loss")) out_.fused_loss = f_.flag("fused_loss", false);
+    out_.chunked_loss = f_.flag("chunked_loss", false);
     if (f_.has("compile")) out_.compiled = f_.flag("compile", false);
     out_.master_weights = f_.flag("master_weights", true);
     if (const auto parts = f_.optional_text("offload")) offload(*parts);

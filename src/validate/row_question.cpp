@@ -276,7 +276,7 @@ LayoutFilter pins(const Measurement& row, const ModelSpec& model, const StackMem
   fix.remat_layers = remat.layers;
   fix.offload = remat.offload | row.offload;  // what a row does not say to lie with the host does not
   fix.offload_layers = 0;
-  fix.loss = LossKind::kWhole;  // as the stack's rules or the row say
+  fix.loss = row.chunked_loss ? LossKind::kChunked : LossKind::kWhole;  // otherwise as the stack's rules or the row say
   return fix;
 }
 

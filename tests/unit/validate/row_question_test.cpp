@@ -235,6 +235,11 @@ TEST(RowQuestion, MemoryIsTheStacks) {
   EXPECT_TRUE(question(row).resolved.workload.dropout);
 }
 
+TEST(RowQuestion, ALossInChunksIsSaid) {
+  EXPECT_EQ(question(test::measurement()).request.fix.loss, LossKind::kWhole);
+  EXPECT_EQ(question(test::measurement("  chunked_loss: true\n")).request.fix.loss, LossKind::kChunked);
+}
+
 /// torch.compile takes the loss with it unless the row says that it did not, and keeps what it makes of the layers.
 TEST(RowQuestion, CompiledLayersKeepLess) {
   Measurement row = test::measurement("  compile: true\n");
