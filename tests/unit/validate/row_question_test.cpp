@@ -236,8 +236,8 @@ TEST(RowQuestion, MemoryIsTheStacks) {
 }
 
 TEST(RowQuestion, ALossInChunksIsSaid) {
-  EXPECT_EQ(question(test::measurement()).request.fix.loss, LossKind::kWhole);
-  EXPECT_EQ(question(test::measurement("  chunked_loss: true\n")).request.fix.loss, LossKind::kChunked);
+  EXPECT_EQ(question(test::measurement()).fix.loss, LossKind::kWhole);
+  EXPECT_EQ(question(test::measurement("  chunked_loss: true\n")).fix.loss, LossKind::kChunked);
 }
 
 /// torch.compile takes the loss with it unless the row says that it did not, and keeps what it makes of the layers.
