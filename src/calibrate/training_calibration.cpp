@@ -482,15 +482,6 @@ class TrainingFitter final : CrossFit {
                        [](const auto& fitted) { return lower_case(fitted.row.precision).starts_with("fp16"); });
   }
 
-  /// As stack_over_chip, of matmuls in fp16.
-  double fp16_over_chip() const {
-    if (hw_ == nullptr) return 1;
-    constexpr auto kFp16 = static_cast<std::size_t>(DType::kFp16);
-    const StackCoefficients* own = coefficients_under(*hw_, out_.stack);
-    return (own == nullptr ? hw_->stacks.front() : *own).efficiency.matmul[kFp16].value /
-           hw_->efficiency.matmul[kFp16].value;
-  }
-
   void write() {
     const bool factors = !q_.family.empty();
     std::vector<WrittenCoefficient> written;
@@ -498,7 +489,9 @@ class TrainingFitter final : CrossFit {
       if (c.path != "attention_forward") {
         written.push_back({c.path, factors ? c.factor : c.after, c.error_after});
         if (c.path == "matmul.bf16" && trains_in_fp16()) {
-          written.push_back({"matmul.fp16", c.factor * fp16_over_chip(), c.error_after, true});
+          constexpr auto kFp16 = static_cast<std::size_t>(DType::kFp16);
+          const double before = factors ? 1 : observed_base().matmul[kFp16].value;
+          written.push_back({"matmul.fp16", c.factor * before, c.error_after});
         }
         continue;
       }

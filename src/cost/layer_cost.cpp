@@ -573,10 +573,9 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   const double whole = workload.memory.logit_bytes;
   const R logits = coster.tokens() * ops.dims.outputs / coster.tp();
   if (workload.runtime.logit_traffic > 0) {  // [PASSES]
-    out.head.forward.work.hbm +=
-        named(BytesOf<R>(logits * R(workload.runtime.logit_traffic)), "logits widened and logged",
-              "[PASSES], docs/model.md", "bytes of") /
-        chip.hbm;
+    out.head.forward.work.hbm += named(BytesOf<R>(logits * R(workload.runtime.logit_traffic)),
+                                       "logits widened and logged", "[PASSES], docs/model.md", "bytes of") /
+                                 chip.hbm;
   }
   constexpr double kGradientBytes = 4;
   out.logits = {BytesOf<R>(logits * R(uses * whole)), BytesOf<R>(logits * R(uses * std::min(whole, kFusedLogitBytes))),

@@ -94,9 +94,9 @@ class StageEnds {
     const double twins = layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts);
     const R updated = named(dense / R(ways * twins) + expert / R(expert_ways * twins), "parameters one chip updates",
                             "its shard of the stage", label);
-    const Work<R> update = roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
-                                    BytesOf<R>(updated * R(std::max(o.update_bytes, runtime.update_traffic))),
-                                    in_.chip->hbm);
+    const Work<R> update =
+        roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
+                 BytesOf<R>(updated * R(std::max(o.update_bytes, runtime.update_traffic))), in_.chip->hbm);
     SecondsOf<R> time = update.total();
     const R passes = R(ch_.data.size > 1 ? runtime.bucket_traffic : 0.0) +
                      R(runtime.accumulation_traffic) * (microbatches_ - R(1.0));

@@ -117,8 +117,8 @@ std::string reduction_format(const Precision& precision);
 /// Of a parameter's gradient in memory: as the stack says for the recipe, else the recipe's own.
 double gradient_bytes(const Workload& workload);
 
-/// Sends gradients, and tokens to experts, in the formats that the workload's stack sends them in for its precision, if it
-/// says so.
+/// Sends gradients, and tokens to experts, in the formats that the workload's stack sends them in for its precision, if
+/// it says so.
 void use_reduced_format(Workload& workload);
 
 inline constexpr double kMasterBytes = 4;  ///< of a parameter of the fp32 copy of the weights

@@ -46,7 +46,7 @@ struct KernelUse {
   std::vector<std::string> chips;  ///< or their architectures
   std::string kernel;              ///< by its name; empty: scores are written
   std::string since;
-  std::string opt_in;  ///< what a run has to ask for it with; empty: the default
+  std::string opt_in;                ///< what a run has to ask for it with; empty: the default
   std::int64_t widest_head = 0;      ///< that it is taken for; 0: any
   bool equal_widths = false;         ///< only where values are as wide as keys
   std::optional<HeadWidths> widths;  ///< only for these

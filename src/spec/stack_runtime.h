@@ -55,7 +55,7 @@ struct StackRuntime {
   std::map<std::string, double> reduced_bytes;  ///< a gradient that data ranks sum, by precision; absent: fp32
   /// An element of a token on its way to experts, by precision; absent: the precision's own.
   std::map<std::string, double> dispatched_bytes;
-  bool compiled = false;                        ///< a step is one program: the host launches no kernel by itself
+  bool compiled = false;              ///< a step is one program: the host launches no kernel by itself
   std::string grouped_experts_since;  ///< "2026-06": before it, matmuls and casts of experts were kernels of one each
   std::vector<std::string> grouped_experts_on;  ///< architectures on which they are not any more; empty: all
   bool launches_each_expert = false;            ///< a run on others, or of before then
@@ -78,9 +78,10 @@ struct StackRuntime {
   Pieces updates;                                     ///< updated weights of a stage
   bool reduces_whole = false;      ///< gradients are all-reduced though each rank needs a shard (ZeRO-1)
   bool quantized_gathers = false;  ///< tensor ranks gather what 8-bit matmuls read in 8 bits
-  /// HBM bytes of kernels that other stacks fuse, [PASSES] of docs/model.md: of a parameter that a rank updates, gradient
-  /// and new weight among them (0: of a fused kernel); of a parameter whose gradient goes into a bucket and back; of one
-  /// whose gradient is added to that of the microbatches before; of a logit, in its formats and for what is logged.
+  /// HBM bytes of kernels that other stacks fuse, [PASSES] of docs/model.md: of a parameter that a rank updates,
+  /// gradient and new weight among them (0: of a fused kernel); of a parameter whose gradient goes into a bucket and
+  /// back; of one whose gradient is added to that of the microbatches before; of a logit, in its formats and for what
+  /// is logged.
   double update_traffic = 0, bucket_traffic = 0, accumulation_traffic = 0, logit_traffic = 0;
 };
 

@@ -107,11 +107,10 @@ TEST(Calibrate, FormatsOf16BitsMoveTogether) {
   rows.back().precision = "fp16";
   const Calibration c = fitted();
   EXPECT_LT(after(c, "matmul.bf16"), 0.66);
-  const double factor = after(c, "matmul.bf16") /
-                        load_hardware(Catalog().load(CatalogKind::kHardware, "h100-sxm"), Catalog())
-                            .efficiency.matmul[static_cast<std::size_t>(DType::kBf16)]
-                            .value;
-  EXPECT_NE(write_yaml(c.block).find(fmt::format("fp16: {{times: {:.4g}", factor)), std::string::npos);
+  const HardwareSpec hw = load_hardware(Catalog().load(CatalogKind::kHardware, "h100-sxm"), Catalog());
+  const auto chips = [&](DType format) { return hw.efficiency.matmul[static_cast<std::size_t>(format)].value; };
+  const double fp16 = chips(DType::kFp16) * after(c, "matmul.bf16") / chips(DType::kBf16);
+  EXPECT_NE(write_yaml(c.block).find(fmt::format("fp16: {{value: {:.4g}", fp16)), std::string::npos);
 }
 
 TEST(Calibrate, LeavesCoefficientsAloneThatAlreadyFit) {

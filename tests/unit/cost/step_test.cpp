@@ -369,9 +369,9 @@ TEST_F(Step, AnUpdateWithoutAFusedKernelHasTemporariesOfItsShare) {
   EXPECT_DOUBLE_EQ(use.optimizer.value() - plain, parameters / 2 * 12);
 }
 
-/// [PASSES] Two data ranks under ZeRO-1 and four microbatches, N parameters: a fused update moves 4 + 2 (2 x 4 + 4) + 2 =
-/// 30 bytes of each of a rank's N / 2, another 100; 8 bytes of all N go into buckets and back, and 6 are moved by each
-/// of the three sums of a microbatch's gradients with those before it. HBM: 1 TB/s.
+/// [PASSES] Two data ranks under ZeRO-1 and four microbatches, N parameters: a fused update moves 4 + 2 (2 x 4 + 4) + 2
+/// = 30 bytes of each of a rank's N / 2, another 100; 8 bytes of all N go into buckets and back, and 6 are moved by
+/// each of the three sums of a microbatch's gradients with those before it. HBM: 1 TB/s.
 TEST_F(Step, KernelsThatAreNotFusedPassOverParametersOnceMore) {
   PlanRequest request = test::request(model, nodes, 2);
   request.workload.batch_seqs = 8;
