@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/catalog.h"
+#include "cost/workload.h"
 #include "spec/load_stack.h"
 
 namespace scalecalc {
@@ -36,6 +37,24 @@ TEST(Pieces, OwnersSendTheirs) {
   const Pieces& updates = runtime_of("internevo").updates;
   EXPECT_EQ(updates.collectives(7e9, 291, 8), 8);
   EXPECT_EQ(updates.collectives(7e9, 291, 1024), 291);
+}
+
+/// Megatron's dispatchers send activations as they are, whatever matmuls read; others send what the recipe says.
+TEST(StackRuntime, TokensGoToExpertsInItsFormat) {
+  const auto bytes = [](const char* stack, const char* precision) {
+    Workload w;
+    w.precision = precision_of(precision);
+    if (*stack != 0) w.runtime = runtime_of(stack);
+    use_reduced_format(w);
+    return w.precision.dispatch_bytes;
+  };
+  EXPECT_EQ(bytes("", "fp8"), 1);
+  EXPECT_EQ(bytes("hai-llm", "fp8"), 1) << "arXiv:2412.19437 section 3.3.3";
+  for (const char* stack : {"megatron", "nemo"}) {
+    EXPECT_EQ(bytes(stack, "fp8"), 2);
+    EXPECT_EQ(bytes(stack, "bf16"), 2);
+    EXPECT_EQ(bytes(stack, "fp32"), 4);
+  }
 }
 
 /// Megatron: grouped matmuls and casts since June 2026, of MXFP8 and so on Blackwell; DeepEP since March 2025.
