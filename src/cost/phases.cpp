@@ -91,8 +91,8 @@ class PhaseBuilder {
       traffic[kEp].time += ep_time(*again);
     }
     if (layout_.zero == 3) {
-      traffic[kFsdp] = {weight_gather_time(in_, cost, backward), fsdp_overlap(cost, backward), contention(ch_.shard),
-                        ch_.shard.links};
+      traffic[kFsdp] = {weight_gather_time(in_, cost, backward), weight_gather_overlap(in_, cost, backward),
+                        contention(ch_.shard), ch_.shard.links};
       wait_for_layer(phase, again, backward, label, traffic[kFsdp]);
     }
     if (value_of(phase.cp_sends) > 0) {
@@ -127,16 +127,6 @@ class PhaseBuilder {
     if (backward) put_off(traffic, beside, exposed, cost.weight_gradient, label, out);
     wait_for_host(cost, phase, again, backward, label, out);
     return out;
-  }
-
-  /// What may hide of the gathers and, backward, of the scatters: where these wait, of the whole the gathers' share.
-  R fsdp_overlap(const LayerCost<R>& cost, bool backward) const {
-    const StackRuntime& runtime = in_.workload->runtime;
-    if (!runtime.hides_gathers) return R(0.0);
-    if (!backward || runtime.hides_scatters) return overlap_.fsdp;
-    const SecondsOf<R> gathers = weight_gather_time(in_, cost, false);
-    const SecondsOf<R> all = weight_gather_time(in_, cost, true);
-    return value_of(all) > 0 ? overlap_.fsdp * (gathers / all) : overlap_.fsdp;
   }
 
   /// A loop over layers whose gathers stay in their own layer brings experts' weights under what goes before the

@@ -77,6 +77,17 @@ SecondsOf<R> weight_gather_time(const StepInput<R>& in, const LayerCost<R>& cost
   return time;
 }
 
+/// Of that time the share that may hide: where scatters wait, the gathers' alone, and none where gathers do too.
+template <class R>
+R weight_gather_overlap(const StepInput<R>& in, const LayerCost<R>& cost, bool gradients) {
+  const StackRuntime& runtime = in.workload->runtime;
+  if (!runtime.hides_gathers) return R(0.0);
+  if (!gradients || runtime.hides_scatters) return in.overlap->fsdp;
+  const SecondsOf<R> gathers = weight_gather_time(in, cost, false);
+  const SecondsOf<R> all = weight_gather_time(in, cost, true);
+  return value_of(all) > 0 ? in.overlap->fsdp * (gathers / all) : in.overlap->fsdp;
+}
+
 /// [BUBBLE] While the pipeline fills and drains, a stage waits for one pass of a microbatch through all the others:
 /// (sum of stage times - its own) / vpp. Equal stages give the textbook (pp - 1) (t_f + t_b) / vpp.
 template <class R>

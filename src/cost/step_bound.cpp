@@ -49,11 +49,11 @@ LayerPasses pass_of(const PhaseTotal& forward, const PhaseTotal& backward) {
 }
 
 /// With one more collective on a link of its own; launching it is not counted.
-PhaseTotal with_traffic(PhaseTotal phase, double time, double overlap) {
-  const double beyond = std::max(0.0, time * overlap - phase.hides);
-  const double beyond_alone = std::max(0.0, time * overlap - phase.hides_alone);
-  const double chip = phase.time - phase.idle + time * (1 - overlap) + beyond;
-  const double left = phase.left + time * (1 - overlap) + beyond_alone;
+PhaseTotal with_traffic(PhaseTotal phase, double time, double hidden) {
+  const double beyond = std::max(0.0, hidden - phase.hides);
+  const double beyond_alone = std::max(0.0, hidden - phase.hides_alone);
+  const double chip = phase.time - phase.idle + (time - hidden) + beyond;
+  const double left = phase.left + (time - hidden) + beyond_alone;
   phase.time = std::max(chip, phase.launch);
   phase.idle = phase.time - chip;
   phase.put_off = std::max(0.0, phase.time - std::max(left, phase.launch_alone));
@@ -95,19 +95,21 @@ GatherTimes gather_times(const StepInput<double>& in) {
   for (std::size_t k = 0; k < in.network->kinds.size(); ++k) {
     out.forward[k] = weight_gather_time(in, in.network->kinds[k], false).value();
     out.backward[k] = weight_gather_time(in, in.network->kinds[k], true).value();
+    out.hidden_forward[k] = out.forward[k] * weight_gather_overlap(in, in.network->kinds[k], false);
+    out.hidden_backward[k] = out.backward[k] * weight_gather_overlap(in, in.network->kinds[k], true);
   }
   return out;
 }
 
-void gathering(const PhaseTotals& phases, const GatherTimes& gathers, double overlap, PassTotals& out) {
+void gathering(const PhaseTotals& phases, const GatherTimes& gathers, PassTotals& out) {
   out = phases;
   for (std::size_t k = 0; k < phases.kinds.size(); ++k) {
     const PhaseTotals::Kind& kind = phases.kinds[k];
-    out.layers[k] = pass_of(with_traffic(kind.forward, gathers.forward[k], overlap),
-                            with_traffic(kind.backward, gathers.backward[k], overlap));
+    out.layers[k] = pass_of(with_traffic(kind.forward, gathers.forward[k], gathers.hidden_forward[k]),
+                            with_traffic(kind.backward, gathers.backward[k], gathers.hidden_backward[k]));
     if (phases.kept.empty()) continue;
-    out.kept[k] = pass_of(with_traffic(kind.kept_forward, gathers.forward[k], overlap),
-                          with_traffic(kind.kept_backward, gathers.backward[k], overlap));
+    out.kept[k] = pass_of(with_traffic(kind.kept_forward, gathers.forward[k], gathers.hidden_forward[k]),
+                          with_traffic(kind.kept_backward, gathers.backward[k], gathers.hidden_backward[k]));
   }
 }
 

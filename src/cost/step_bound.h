@@ -52,13 +52,15 @@ PhaseTotals totals_of(const NetworkCost<double>& network, const Phases<double>& 
 struct GatherTimes {
   std::array<double, kMaxLayerKinds> forward{};
   std::array<double, kMaxLayerKinds> backward{};
+  std::array<double, kMaxLayerKinds> hidden_forward{};   ///< of them, what may hide
+  std::array<double, kMaxLayerKinds> hidden_backward{};  ///< the same
 };
 GatherTimes gather_times(const StepInput<double>& in);
 
 /// Phases whose layers also gather their weights, no later than they do: `phases` are free of it. What the overlap
 /// leaves is exposed; the rest hides under the work unless its link alone takes longer (OVERLAP: the fullest link is
 /// no less than any one). The ends are left as they are.
-void gathering(const PhaseTotals& phases, const GatherTimes& gathers, double overlap, PassTotals& out);
+void gathering(const PhaseTotals& phases, const GatherTimes& gathers, PassTotals& out);
 
 /// Time of one microbatch through a model on one stage, forward and backward.
 double whole_model_time(const StepInput<double>& in, const PassTotals& phases);

@@ -56,7 +56,8 @@ namespace {
 
 /// Of a microbatch that holds so much less. Its time, its forwards, and what is left of it without weight gradients are
 /// no longer than its own ([RUN], docs/model.md), which is what step_lower_bound asks for.
-PassTotals scaled(PassTotals passes, double share) {
+void scale(const PassTotals& of, double share, PassTotals& passes) {
+  passes = of;
   for (std::vector<LayerPasses>* layers : {&passes.layers, &passes.kept}) {
     for (LayerPasses& layer : *layers) {
       layer.time *= share;
@@ -70,7 +71,6 @@ PassTotals scaled(PassTotals passes, double share) {
   passes.forward_whole *= share;
   for (double& more : passes.offload_forward) more *= share;
   passes.boundary = passes.boundary * share;
-  return passes;
 }
 
 /// Rounded up to a power of two, so that machines of several sizes ask the same.
@@ -250,16 +250,15 @@ std::optional<double> FamilySearch::bound(const Family& family, const RunFloors&
   const RunBounds::Network network = bound_channels(family.slice, family.layout).network;
   const double share =
       static_cast<double>(family.layout.micro_batch_seqs) / static_cast<double>(inner.micro_batch_seqs);
-  std::array<PassTotals, 2> passes;
   for (const bool paired : {false, true}) {
     if (paired && family.layout.ep == 1) continue;
     const PassTotals* known = known_.passes(inner, network, paired);
     if (known == nullptr) return std::nullopt;
-    passes[paired ? 1 : 0] = scaled(*known, share);
+    scale(*known, share, scaled_[paired ? 1 : 0]);
   }
   enter(family);
   return least_bound(family, floors, false,
-                     [&](const Layout& layout) -> const PassTotals& { return passes[pairs_experts(layout) ? 1 : 0]; });
+                     [&](const Layout& layout) -> const PassTotals& { return scaled_[pairs_experts(layout) ? 1 : 0]; });
 }
 
 template <class Passes>
@@ -277,8 +276,9 @@ double FamilySearch::least_bound(const Family& family, const RunFloors& floors, 
     const bool any = ways.count > 0 && recipes.count(branch.stages->most_treated) > 0;
     if (!any || branch.stages->shapes.empty()) return;
     if (floors_ && !chip_holds(least_memory_of(branch, floors, ways, recipes))) return;
+    if (!placeable(branch)) return;
     const MemberFloor of = floor_of(branch, floors, ways, in_.request->hw->hbm_capacity.value());
-    if ((floors_ && !may_hold(of, recipes)) || !placeable(branch)) return;
+    if (floors_ && !may_hold(of, recipes)) return;
     const Layout layout = cheapest_recipe(l);
     outline(outlined(&branch.stages->shapes, layout, bound_channels_of(branch)), passes_of(layout), outline_);
     const double cheapest = step_lower_bound(outline_);
@@ -386,7 +386,7 @@ bool FamilySearch::may_rank_sharded(const Member& member, const Layout& layout, 
   };
   if (!may(outline_)) return false;
   if (layout.zero < 3) return true;
-  gathering(bound_phases(layout), tables_.gathers(index), in_.overlap.fsdp, gathered_);
+  gathering(bound_phases(layout), tables_.gathers(index), gathered_);
   outline(outlined(member.stages, layout, bound_of_.channels), gathered_, gathering_);
   return may(gathering_);
 }

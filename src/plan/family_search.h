@@ -251,6 +251,7 @@ class FamilySearch {
   std::vector<std::size_t> bounded_;                           ///< of bound_phases_, which are there
   std::array<std::optional<Phases<double>>, 2> plain_phases_;  ///< the same that all policies share: see plain_phases
   std::array<const PassTotals*, 2> cheapest_{};                ///< the same of the cheapest recipe: see cheapest_passes
+  std::array<PassTotals, 2> scaled_;                           ///< of a larger microbatch, paired or not
   StepOutline outline_;                                        ///< of the recipe being visited
   StepOutline gathering_;                                      ///< of the sharding being visited
   PassTotals gathered_;                                        ///< the same

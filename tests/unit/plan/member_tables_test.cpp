@@ -130,7 +130,7 @@ TEST_F(MemberTablesTest, GatheredWeightsLengthenTheOutlineByWhatTheStepShows) {
     Layout free = layout;
     free.zero = 2;
     PassTotals gathered;
-    gathering(totals_of(cost, phases(input(free, cost, stages, channels))), gather_times(in), overlap_.fsdp, gathered);
+    gathering(totals_of(cost, phases(input(free, cost, stages, channels))), gather_times(in), gathered);
     StepOutline bound;
     outline(in, gathered, bound);
     StepOutline step;
@@ -154,8 +154,7 @@ TEST_F(MemberTablesTest, GatheredWeightsAloneLengthenThePassesExactly) {
       Layout free = layout;
       free.zero = 2;
       PassTotals gathered;
-      gathering(totals_of(cost, phases(input(free, cost, stages, channels))), gather_times(in), overlap_.fsdp,
-                gathered);
+      gathering(totals_of(cost, phases(input(free, cost, stages, channels))), gather_times(in), gathered);
       const PhaseTotals exact = totals_of(cost, phases(in));
       for (std::size_t k = 0; k < exact.layers.size(); ++k) {
         EXPECT_NEAR(gathered.layers[k].time, exact.layers[k].time, 1e-12 * exact.layers[k].time) << seconds_per_byte;
