@@ -106,22 +106,16 @@ class LayerCoster : public OpWork<R> {
     const Work<R> backward = this->work(op, true);
     out.forward.work += forward;
     out.backward.work += backward;
-    const bool attends = op.kind == OpKind::kAttention;
-    if (attends) {
-      out.forward.attention += forward.total();
-      out.backward.attention += backward.total();
-    }
-    const bool routed = op.kind == OpKind::kGroupedMatmul;
-    if (routed) {
-      out.forward.experts += forward.total();
-      out.backward.experts += backward.total();
-    }
+    SecondsOf<R> Phase<R>::*const part = op.kind == OpKind::kAttention       ? &Phase<R>::attention
+                                         : op.kind == OpKind::kGroupedMatmul ? &Phase<R>::experts
+                                                                             : nullptr;
+    if (part != nullptr) out.forward.*part += forward.total();
+    if (part != nullptr) out.backward.*part += backward.total();
     out.weight_gradient += this->weight_gradient(op);
     for (const Remat remat : kRemats) {
       if (!in_layer || !runs_again(remat, op, workload_)) continue;
       again(out, remat).work += forward;
-      if (attends) again(out, remat).attention += forward.total();
-      if (routed) again(out, remat).experts += forward.total();
+      if (part != nullptr) again(out, remat).*part += forward.total();
     }
     parameters(op, out);
     if (workload_.optimizer.orthogonalizes) orthogonalization(op, out);
