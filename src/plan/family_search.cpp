@@ -84,16 +84,14 @@ FamilyResult FamilySearch::visit(const Family& family, const RunFloors& floors, 
   below_ = below;
   out_ = {};
   nearest_.reset();
+  before_ = nearest_before ? std::optional(nearest_before->memory.total().value()) : std::nullopt;
   phases_.clear();
   enter(family);
   SearchStats counted;  // by count()
   std::uint64_t met = 0;
   space_.members(family, counted, [&](const Branch& branch) {
     if (too_large(branch, floors)) return;
-    const MemoryUse<double>* nearest = nearest_         ? &nearest_->memory
-                                       : nearest_before ? &nearest_before->memory
-                                                        : nullptr;
-    if (!floors_ && nearest != nullptr && nearest->total().value() < least_memory_of(branch, floors)) {
+    if (!floors_ && comes_no_nearer(least_memory_of(branch, floors))) {
       // It does not fit and comes no nearer.
       const std::uint64_t layouts =
           ways_of(branch).count * verdicts_.of(branch.layout, branch.facts).count(branch.stages->most_treated);
@@ -221,11 +219,23 @@ Layout more_done(Layout layout, const Layout& other) {
 
 }  // namespace
 
+/// By the floors of its stages, with as many layers treated as may be, or all offloaded that may.
+bool FamilySearch::comes_no_nearer(const Member& member, Layout layout, std::size_t recipe) const {
+  if (!wants_miss()) return false;
+  layout.remat_layers = recipes_[recipe].some ? member.most_treated : 0;
+  layout.offload = recipes_[recipe].some ? std::uint8_t{0} : member.recipes->offload[recipe];
+  layout.offload_layers = 0;
+  const PassFloor& pass = *member.floor.floors->stages;
+  const double logits = pass.logits[static_cast<std::size_t>(layout.loss)];
+  return comes_no_nearer(least_on_stages(stage_floors_, pass, layout, logits) + reserve());
+}
+
 void FamilySearch::visit_recipe(const Member& member, std::size_t which) {
   const Recipe& recipe = recipes_[which];
   const std::size_t layouts = member.shardings->options.size();
   Layout layout = with_recipe(member.branch->layout, recipe);
   if (recipe.some) layout.remat_layers = in_.request->fix.remat_layers.value_or(layout.remat_layers);
+  if (!floors_ && comes_no_nearer(member, layout, which)) return cut(Reject::kMemory, layouts);
   Layout least = layout;
   if (floors_ && leaves_fit_open()) {
     const double logits = member.floor.floors->stages->logits[static_cast<std::size_t>(recipe.loss)];
@@ -357,8 +367,8 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
     ++out_.stats.pruned;
     return;
   }
-  if (too_large && !wants_miss() && runs_whole(*in_.request, layout, member.branch->facts))
-    return cut(Reject::kMemory, 1);
+  const bool asked = wants_miss() && !(too_large && comes_no_nearer(tables_.least(index, most, reserve())));
+  if (too_large && !asked && runs_whole(*in_.request, layout, member.branch->facts)) return cut(Reject::kMemory, 1);
   const MeshChannels<double> sizes = sizes_of(layout);
   StepInput<double> in = input(member.stages, layout, sizes);
   KnownOfMember known{member.branch->facts, tables_.states(index)};
@@ -476,9 +486,10 @@ void FamilySearch::refuse(const Layout& layout) {
 /// Remembers the layout that came closest to fitting, until something fits.
 void FamilySearch::miss(const Member& member, const StepInput<double>& in) {
   const Layout& layout = in.layout;
-  if (!wants_miss() || !runs_whole(*in_.request, layout)) return;
+  if (!wants_miss()) return;
   const MemoryUse<double> memory = memory_use(in);
   if (nearest_ && !(memory.total() < nearest_->memory.total())) return;
+  if (comes_no_nearer(memory.total().value()) || !runs_whole(*in_.request, layout)) return;
   if (any_place(*member.branch, layout)) nearest_ = {*member.branch, layout, memory};
 }
 

@@ -121,7 +121,7 @@ class FamilySearch {
             floor_of(branch, floors, ways_of(branch), capacity())};
   }
   MemberFloor floor_of(const Branch& branch, const RunFloors& floors, const ShardingWays& ways, double capacity) {
-    if (floors_) stage_floors(ways.stages, branch.layout, branch.stages->shapes, stage_floors_);
+    stage_floors(ways.stages, branch.layout, branch.stages->shapes, stage_floors_);
     return {&branch, &floors, &ways, capacity};
   }
   bool runs(const Member& member, std::size_t recipe) const {
@@ -187,6 +187,12 @@ class FamilySearch {
   void refuse(const Layout& layout);  ///< counts the fact that does
   /// Below a limit, that nothing is found does not mean that nothing fits.
   bool wants_miss() const { return !any_ && !below_ && !ranking_.full(); }
+  /// Whether something is known that needs less than `bytes`.
+  bool comes_no_nearer(double bytes) const {
+    const std::optional<double> nearest = nearest_ ? nearest_->memory.total().value() : before_;
+    return nearest && *nearest < bytes;
+  }
+  bool comes_no_nearer(const Member& member, Layout layout, std::size_t recipe) const;
   void miss(const Member& member, const StepInput<double>& in);
   const Phases<double>& phases_of(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
                                   const PhaseKey& key);
@@ -271,7 +277,8 @@ class FamilySearch {
     Layout layout;
     MemoryUse<double> memory;
   };
-  std::optional<Miss> nearest_;  ///< of the family being visited: what needs least of what does not fit
+  std::optional<Miss> nearest_;   ///< of the family being visited: what needs least of what does not fit
+  std::optional<double> before_;  ///< bytes that what does so of families before takes
   std::map<BranchKey, ShardingOptions> shardings_;
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
   /// Of the degrees of the last member: its data ranks, whether under DualPipe, and facts.
