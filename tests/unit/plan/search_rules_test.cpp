@@ -104,6 +104,44 @@ TEST(BestChannels, OfSwitchesAreTheLeastOfAllWaysToLie) {
   EXPECT_NEAR(best(2, 8).send.value(), leaf, 1e-18) << "to the other node";
 }
 
+/// Dense and mixed, with experts over tensor ranks or beside them, sharded in every way.
+std::vector<Layout> layouts_on(std::int64_t chips) {
+  std::vector<Layout> out;
+  for (const std::int64_t tp : {1, 2, 4, 8}) {
+    for (const std::int64_t pp : {1, 2, 3, 8}) {
+      for (const std::int64_t cp : {1, 2}) {
+        if (chips % (tp * pp * cp) != 0) continue;
+        const std::int64_t data = chips / (tp * pp * cp);
+        for (const std::int64_t ep : {1, 2, 8, 16, 64}) {
+          for (const std::int64_t fsdp : divisors(data)) {
+            const Layout layout{.dp = data / fsdp, .fsdp = fsdp, .tp = tp, .cp = cp, .pp = pp, .ep = ep};
+            out.push_back(layout);
+            out.push_back(layout);
+            out.back().etp = tp;
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+void expect_no_faster(const Channel<double>& channel, const Channel<double>& best) {
+  if (channel.size == 1) return;
+  const auto near = [&](const auto& least, const auto& placed) {
+    EXPECT_LE(least.value(), placed.value() * (1 + 1e-12)) << channel.size;
+  };
+  near(best.gather, channel.gather);
+  near(best.reduce, channel.reduce);
+  near(best.all_to_all, channel.all_to_all);
+  near(best.send, channel.send);
+  near(best.gather_latency, channel.gather_latency);
+  near(best.reduce_latency, channel.reduce_latency);
+  near(best.all_to_all_latency, channel.all_to_all_latency);
+  near(best.send_latency, channel.send_latency);
+  near(best.ramp, channel.ramp);
+}
+
 /// No group of any placement is faster in any way, experts' among them, on machines of two and of three tiers.
 TEST(BestChannels, OfSwitchesAreNoSlowerThanAnyPlacement) {
   std::size_t met = 0;
@@ -111,53 +149,21 @@ TEST(BestChannels, OfSwitchesAreNoSlowerThanAnyPlacement) {
   for (const auto& [name, chips] : {Machine("h800", 128), Machine("gb200", 144), Machine("h100-sxm", 256)}) {
     const HardwareSpec hw = test::shipped_chip(name);
     const NetworkRates<double> rates = read_network(kPlain, hw, hw.efficiency);
+    const Slice slice = slices_of(hw, chips, 1).at(0);
     const Routing routing{.top_k = 8, .n_group = 8, .topk_group = 4};
-    for (const Slice& slice : slices_of(hw, chips, 1)) {
-      for (const std::int64_t tp : {1, 2, 4, 8}) {
-        for (const std::int64_t pp : {1, 2, 3, 8}) {
-          for (const std::int64_t cp : {1, 2}) {
-            for (const std::int64_t ep : {1, 2, 8, 16, 64}) {
-              const std::int64_t data = chips / (tp * pp * cp);
-              if (tp * pp * cp * data != chips) continue;
-              for (const std::int64_t fsdp : divisors(data)) {
-                for (const std::int64_t etp : {std::int64_t{1}, tp}) {
-                  const Layout layout{
-                      .dp = data / fsdp, .fsdp = fsdp, .tp = tp, .cp = cp, .pp = pp, .ep = ep, .etp = etp};
-                  for (const Placement& p : placements(hw, slice, {tp, cp, fsdp, data / fsdp, pp})) {
-                    if (!experts_fold(p, layout)) continue;
-                    const MeshChannels<double> placed = make_channels(hw, slice, rates, p, layout, routing);
-                    const auto expect_no_less = [&](const Channel<double>& channel, const Channel<double>& best) {
-                      if (channel.size == 1) return;
-                      const auto near = [](const auto& a, const auto& b) {
-                        EXPECT_LE(a.value(), b.value() * (1 + 1e-12));
-                      };
-                      near(best.gather, channel.gather);
-                      near(best.reduce, channel.reduce);
-                      near(best.all_to_all, channel.all_to_all);
-                      near(best.send, channel.send);
-                      near(best.gather_latency, channel.gather_latency);
-                      near(best.reduce_latency, channel.reduce_latency);
-                      near(best.all_to_all_latency, channel.all_to_all_latency);
-                      near(best.send_latency, channel.send_latency);
-                      near(best.ramp, channel.ramp);
-                      ++met;
-                    };
-                    for (const auto* c : {&placed.cp, &placed.pp, &placed.shard, &placed.replicate, &placed.data}) {
-                      expect_no_less(*c, best_channel(hw, slice, rates, c->size, false, tp));
-                    }
-                    for (const auto* c : {&placed.expert_shard, &placed.expert_replicate, &placed.expert_data}) {
-                      expect_no_less(*c, best_channel(hw, slice, rates, c->size, true));
-                    }
-                    const std::int64_t stride = etp == 1 ? 1 : tp;
-                    expect_no_less(placed.ep, best_switched(hw, slice, rates, ep, routing, stride));
-                    if (testing::Test::HasFailure())
-                      FAIL() << name << " tp " << tp << " pp " << pp << " cp " << cp << " ep " << ep;
-                  }
-                }
-              }
-            }
-          }
+    for (const Layout& l : layouts_on(chips)) {
+      for (const Placement& p : placements(hw, slice, {l.tp, l.cp, l.fsdp, l.dp, l.pp})) {
+        if (!experts_fold(p, l)) continue;
+        const MeshChannels<double> placed = make_channels(hw, slice, rates, p, l, routing);
+        for (const auto* c : {&placed.cp, &placed.pp, &placed.shard, &placed.replicate, &placed.data}) {
+          expect_no_faster(*c, best_channel(hw, slice, rates, c->size, false, l.tp));
         }
+        for (const auto* c : {&placed.expert_shard, &placed.expert_replicate, &placed.expert_data}) {
+          expect_no_faster(*c, best_channel(hw, slice, rates, c->size, true));
+        }
+        expect_no_faster(placed.ep, best_switched(hw, slice, rates, l.ep, routing, l.etp == 1 ? 1 : l.tp));
+        ASSERT_FALSE(testing::Test::HasFailure()) << name << " tp " << l.tp << " pp " << l.pp << " ep " << l.ep;
+        ++met;
       }
     }
   }
