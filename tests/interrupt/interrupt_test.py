@@ -177,23 +177,28 @@ class Case:
         return f"{' '.join(self.words)} [{self.signal.name} after {self.after:.3f} s]"
 
     def run(self):
-        """Problems, and the seconds from the signal to the end; nothing if it had ended before."""
-        with Place() as place:
-            process = place.start(self.words)
-            time.sleep(self.after)
-            if process.poll() is not None:
+        """Problems, and the seconds from the signal to the end; nothing if it had always ended before."""
+        for _ in range(6):
+            with Place() as place:
+                process = place.start(self.words)
+                time.sleep(self.after)
+                if process.poll() is None:
+                    return self.signalled(place, process)
                 process.communicate()
-                return [], None
-            sent = time.monotonic()
-            process.send_signal(self.signal)
-            try:
-                out, err = process.communicate(timeout=30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-                return ["did not end in 30 s"], None
-            took = time.monotonic() - sent
-            return self.problems(place, process.returncode, out.decode(), err.decode(), took), took
+            self.after /= 2  # what a machine beside less work answers sooner than when it was measured
+        return [], None
+
+    def signalled(self, place, process):
+        sent = time.monotonic()
+        process.send_signal(self.signal)
+        try:
+            out, err = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return ["did not end in 30 s"], None
+        took = time.monotonic() - sent
+        return self.problems(place, process.returncode, out.decode(), err.decode(), took), took
 
     def problems(self, place, code, out, err, took):
         found = []
