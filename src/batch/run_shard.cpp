@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/diagnostic.h"
+#include "base/heap.h"
 
 namespace scalecalc {
 namespace {
@@ -109,6 +110,7 @@ class ShardRunner {
           if (batch == nullptr) flow.stop();
           return batch;
         }) & tbb::make_filter<Token, Token>(tbb::filter_mode::parallel, [&](Token batch) {
+          use_huge_pages();
           answer(*batch);
           return batch;
         }) & tbb::make_filter<Token, void>(tbb::filter_mode::serial_in_order, [&](const Token& batch) {

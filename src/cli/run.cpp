@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/diagnostic.h"
+#include "base/heap.h"
 #include "base/io.h"
 #include "base/run_files.h"
 #include "base/shortage.h"
@@ -214,7 +215,10 @@ int run(const std::vector<std::string>& args, Environment& env) {
   }
 }
 
-void begin_process() { std::set_new_handler(end_without_memory); }
+void begin_process() {
+  use_huge_pages();
+  std::set_new_handler(end_without_memory);
+}
 
 int run_process(const std::vector<std::string>& args, Environment& env) {
   json_asked = asks_for_json(args);

@@ -10,6 +10,7 @@ target_compile_options(scalecalc_api PRIVATE ${SCALECALC_FAST_BUILD} ${SCALECALC
 
 add_executable(scalecalc src/main.cpp ${fast_objects})
 target_link_libraries(scalecalc PRIVATE scalecalc_api scalecalc_cli scalecalc_warnings)
+target_link_options(scalecalc PRIVATE $<$<CONFIG:Release>:LINKER:--gc-sections>)
 if(NOT SCALECALC_SHARED)
   return()
 endif()

@@ -34,14 +34,32 @@ struct SearchInputs {
   Routing routing;
 };
 
+/// Seconds, if they are known. Half the size of an optional: a search may know hundreds of thousands.
+class KnownSeconds {
+ public:
+  KnownSeconds() = default;
+  KnownSeconds& operator=(double seconds) {
+    seconds_ = seconds;
+    return *this;
+  }
+  bool has_value() const { return seconds_ >= 0; }
+  explicit operator bool() const { return has_value(); }
+  double& operator*() { return seconds_; }
+  double operator*() const { return seconds_; }
+  double value_or(double other) const { return has_value() ? seconds_ : other; }
+
+ private:
+  double seconds_ = -1;
+};
+
 /// What is known of a family.
 struct KnownFamily {
-  std::uint64_t candidates = 0;      ///< layouts, shardings included, that may fit; not 0 where they are not counted
-  std::optional<double> of_smaller;  ///< see FamilySearch::run_bound, per token
-  std::optional<double> token_s;     ///< least bound of a member's step, per token
-  double least_s = 0;                ///< no less than this, by what is known of larger microbatches or other hardware
-  double usable_s = 0;               ///< the same of layouts that leave room (Goal::usable)
-  std::size_t floor = 0;             ///< of its run
+  std::uint64_t candidates = 0;  ///< layouts, shardings included, that may fit; not 0 where they are not counted
+  KnownSeconds of_smaller;       ///< see FamilySearch::run_bound, per token
+  KnownSeconds token_s;          ///< least bound of a member's step, per token
+  double least_s = 0;            ///< no less than this, by what is known of larger microbatches or other hardware
+  double usable_s = 0;           ///< the same of layouts that leave room (Goal::usable)
+  std::uint32_t floor = 0;       ///< of its run
 };
 
 /// What a family added to the answer.

@@ -13,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "base/heap.h"
 #include "base/progress.h"
 #include "base/stop.h"
 #include "plan/family_search.h"
@@ -110,6 +111,7 @@ class Planner::Search {
     }
     arena_.execute([&] {
       tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) {
+        use_huge_pages();
         work(workers_[static_cast<std::size_t>(tbb::this_task_arena::current_thread_index())], i);
       });
     });
@@ -142,7 +144,7 @@ class Planner::Search {
         const std::vector<std::uint64_t> candidates = worker.count(run, floors_[r], stats[group]);
         for (std::size_t f = run.begin; f < run.end; ++f) {
           known_[f].candidates = candidates[f - run.begin];
-          known_[f].floor = r;
+          known_[f].floor = static_cast<std::uint32_t>(r);
         }
         while (run.size() > 0 && known_[run.last()].candidates == 0) --run.end;  // mostly too large
         if (run.size() > 0) known_[run.last()].of_smaller = worker.token_s(last_of(run), bound);
