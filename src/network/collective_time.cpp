@@ -238,14 +238,17 @@ class Timing {
   /// Part of v that leaves through the uplink of one child.
   Traced leaving(const CollectiveLevel& level) const {
     if (first_order()) return Traced(1.0);
-    if (!exact() || level.tier == 0 || request_.top_k == 0) {
-      return collective::received_share(count(children(level), level.tier == 0 ? "members" : "domains"));
+    const bool inner = level.tier == 0;
+    if (!exact() || request_.top_k == 0) {
+      return collective::received_share(count(children(level), inner ? "members" : "domains"));
     }
-    // The planner's: a token crosses once to each node that holds any of its experts.
+    // The planner's: a token crosses once to each chip, beyond a node to each node, that holds any of its experts.
     const double top_k = std::min(request_.top_k, static_cast<double>(group_.size()));
-    const Traced copies =
-        kReader.input(copies_beyond(level.beyond, group_.nodes(), {.top_k = top_k}), "copies to other domains",
-                      "M (1 - (1 - 1/M)^top_k) (D-1)/D of M nodes in D domains");
+    const double sent =
+        copies_beyond(inner ? level.members : level.beyond, inner ? group_.size() : group_.nodes(), {.top_k = top_k});
+    const Traced copies = kReader.input(sent, inner ? "copies to other chips" : "copies to other domains",
+                                        inner ? "N (1 - (1 - 1/N)^top_k) (m-1)/m of N chips, m of them in a domain"
+                                              : "M (1 - (1 - 1/M)^top_k) (D-1)/D of M nodes in D domains");
     return copies / kReader.input(top_k, "top_k", "asked");
   }
 
