@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/diagnostic.h"
 #include "base/text.h"
 
 namespace scalecalc {
@@ -135,7 +136,11 @@ StackRelease sayable_release(const LaunchFramework& framework, const StackReleas
                          .source = std::string(limit.source),
                          .refused_if = *when});
   }
-  if (out.facts.size() > kMostFacts) out.facts.resize(std::max(kMostFacts, release.facts.size()));
+  if (out.facts.size() > kMostFacts) {
+    throw UserError(fmt::format("{} and what a file of {} cannot say are {} facts", release.name(), framework.title,
+                                out.facts.size()),
+                    fmt::format("at most {} decide a layout; merge facts of the stack's release", kMostFacts));
+  }
   for (SupportFact& fact : out.facts) {
     if (fact.levels != 0 || !fact.name.starts_with("file: ")) continue;
     for (const SupportCondition& condition : fact.refused_if) fact.levels |= condition.levels();
