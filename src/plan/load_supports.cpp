@@ -10,6 +10,7 @@
 #include "plan/stack_supports.h"
 #include "spec/kept.h"
 #include "spec/load_stack.h"
+#include "spec/months.h"
 
 namespace scalecalc {
 namespace {
@@ -198,7 +199,7 @@ class SupportsReader {
   void read_release(const ConfigNode& node, StackRelease& out) {
     Fields fields(node, "release", problems_);
     out.version = fields.text("release");
-    out.since = fields.text("since");
+    out.since = required_date(fields, "since");
     if (const auto like = fields.optional_text("like")) borrow(*fields.node("like"), *like, out);
     for (const std::string& name : fields.text_list("drops")) drop(*fields.node("drops"), name, out);
     if (const ConfigNode* has = fields.node("has")) read_sets(*has, out);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "spec/kept.h"
 #include "spec/kernel_spec.h"
+#include "spec/months.h"
 
 namespace scalecalc {
 namespace {
@@ -15,9 +16,6 @@ bool names_chip(const std::vector<std::string>& names, const HardwareSpec& hw) {
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) { return name == hw.name || name == hw.architecture; });
 }
-
-/// Where no month is asked for all are past.
-bool not_after(std::string_view since, std::string_view month) { return month.empty() || since <= month; }
 
 const std::string& place_of(const HardwareSpec& hw) { return hw.architecture.empty() ? hw.name : hw.architecture; }
 
@@ -104,7 +102,7 @@ class Chooser {
     const KernelUse* out = nullptr;
     for (const KernelUse& use : *uses_) {
       if (own ? !of_framework(use) : !use.of.empty()) continue;
-      if (!names_chip(use.chips, hw_) || !not_after(use.since, month_) || !use.serves(asked_.heads)) continue;
+      if (!names_chip(use.chips, hw_) || before(month_, use.since) || !use.serves(asked_.heads)) continue;
       if (all ? use.kernel.empty() : !use.opt_in.empty()) continue;
       if (!use.kernel.empty() && kernel(use.kernel).build(hw_, month_) == nullptr) continue;
       if (out == nullptr || use.since >= out->since) out = &use;
@@ -136,7 +134,7 @@ class Chooser {
         if (!b.since.empty() && (first.empty() || b.since < first)) first = b.since;
       }
     }
-    return knows_chip || !not_after(first, month_);
+    return knows_chip || before(month_, first);
   }
 
   const Catalog& catalog_;
@@ -178,23 +176,10 @@ bool KernelBuild::is_of(const HardwareSpec& hw) const { return names_chip(of, hw
 const KernelBuild* KernelSpec::build(const HardwareSpec& hw, std::string_view month) const {
   const KernelBuild* out = nullptr;
   for (const KernelBuild& b : builds) {
-    if (b.since.empty() || !not_after(b.since, month) || !b.is_of(hw)) continue;
+    if (b.since.empty() || before(month, b.since) || !b.is_of(hw)) continue;
     if (out == nullptr || b.since >= out->since) out = &b;
   }
   return out;
-}
-
-std::string month_of(std::string_view date) {
-  constexpr std::size_t kYear = 4;
-  constexpr std::size_t kMonth = 7;
-  if (date.starts_with('~')) date.remove_prefix(1);
-  const auto digits = [](std::string_view text) {
-    return text.find_first_not_of("0123456789") == std::string_view::npos;
-  };
-  if (date.size() == kYear && digits(date)) return std::string(date) + "-06";
-  if (date.size() < kMonth || date[kYear] != '-') return "";
-  if (!digits(date.substr(0, kYear)) || !digits(date.substr(kYear + 1, 2))) return "";
-  return std::string(date.substr(0, kMonth));
 }
 
 KernelChoice choose_kernel(const Catalog& catalog, const HardwareSpec& hw, const KernelQuestion& asked) {

@@ -60,9 +60,6 @@ std::vector<KernelSpec> load_kernels(const Catalog& catalog);
 /// Of a stack's document; empty if it has none. UserError as above, for kernels that are not known too.
 std::vector<KernelUse> load_kernel_uses(const ConfigNode& stack, const Catalog& catalog);
 
-/// "2024-05" of "2024-05-13" and "~2024-05"; of a year its middle; empty for other texts.
-std::string month_of(std::string_view date);
-
 inline constexpr std::string_view kFusedWord = "flash";
 inline constexpr std::string_view kUnfusedWord = "unfused";
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "spec/engine_rules.h"
 #include "spec/kernel_spec.h"
+#include "spec/months.h"
 
 namespace scalecalc {
 namespace {
@@ -243,7 +244,7 @@ std::vector<EngineRelease> read_engine(const ConfigNode& node, const std::string
   for (const ConfigNode& item : releases->items) {
     Fields of(item, "release", problems);
     next.rules.version = of.text("release");
-    const std::string since = of.text("since");
+    const std::string since = required_date(of, "since");
     if (since < next.rules.since) {
       problems.add(item.span, fmt::format("release {} is older than the one before it", next.rules.version),
                    "releases stand in the order of their dates");
@@ -283,7 +284,7 @@ const EngineRelease& engine_release_of(const std::vector<EngineRelease>& release
   if (month.empty()) return releases.back();
   const EngineRelease* out = &releases.front();
   for (const EngineRelease& release : releases) {
-    if (release.rules.since <= month) out = &release;
+    if (!before(month, release.rules.since)) out = &release;
   }
   return *out;
 }

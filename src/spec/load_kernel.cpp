@@ -5,23 +5,10 @@
 #include "base/text.h"
 #include "config/fields.h"
 #include "spec/kernel_spec.h"
+#include "spec/months.h"
 
 namespace scalecalc {
 namespace {
-
-bool is_month(std::string_view text) {
-  return text.size() == 7 && text[4] == '-' && month_of(text) == text && text.substr(5) >= "01" &&
-         text.substr(5) <= "12";
-}
-
-std::string month(Fields& fields, std::string_view key) {
-  std::string out = fields.text(key);
-  if (!out.empty() && !is_month(out)) {
-    fields.problems().add(fields.node(key)->span,
-                          fmt::format("'{}' is {}; it must be a month such as 2024-05", key, in_quotes(out)));
-  }
-  return out;
-}
 
 /// Where the fact is from; how sure it is stays in the file.
 std::string read_source(Fields& fields) {
@@ -69,7 +56,7 @@ void read_date(Fields& fields, KernelBuild& out) {
     return fields.problems().add(fields.span(), "a build of a kernel has either 'since' or 'never'");
   }
   Fields date(never == nullptr ? *since : *never, never == nullptr ? "since" : "never", fields.problems());
-  if (never == nullptr) out.since = month(date, "value");
+  if (never == nullptr) out.since = required_date(date, "value");
   out.source = read_source(date);
   date.finish();
 }
@@ -162,7 +149,7 @@ std::vector<KernelUse> load_kernel_uses(const ConfigNode& stack, const Catalog& 
     fields.required_node("for");
     use.chips = read_chips(fields, "for", catalog);
     read_kernel_name(fields, catalog, use);
-    use.since = month(fields, "since");
+    use.since = required_date(fields, "since");
     use.opt_in = fields.optional_text("opt_in").value_or("");
     read_heads(fields, use);
     read_source(fields);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "config/fields.h"
+#include "spec/months.h"
 
 namespace scalecalc {
 namespace {
@@ -16,7 +17,7 @@ std::vector<RecipeDefaults> load_recipes(const ConfigNode& list, Problems& probl
   for (const ConfigNode& node : list.items) {
     Fields fields(node, "recipe", problems);
     RecipeDefaults recipe;
-    recipe.since = fields.text("since");
+    recipe.since = required_date(fields, "since");
     recipe.precision = fields.text("precision");
     recipe.step_graph = fields.word("graphs", {"none", "step"}) == 1;
     recipe.expert_overlap = fields.flag("expert_overlap", false);

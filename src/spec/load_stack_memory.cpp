@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "spec/months.h"
 #include "spec/stack_memory.h"
 
 namespace scalecalc {
@@ -55,11 +56,8 @@ Coefficient coefficient(const ConfigNode& node, const std::string& what, UnitKin
 }  // namespace
 
 void settle_memory(StackMemory& rules, std::string_view month) {
-  const auto before = [&](std::string_view date) {
-    return !month.empty() && !date.empty() && month < date.substr(0, month.size());
-  };
-  if (before(rules.norms_widened_since)) rules.norm_input_bytes = rules.norm_result_bytes = 0;
-  rules.packed_inputs = before(rules.packed_inputs_until);
+  if (before(month, rules.norms_widened_since)) rules.norm_input_bytes = rules.norm_result_bytes = 0;
+  rules.packed_inputs = before(month, rules.packed_inputs_until);
 }
 
 StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, Problems& problems) {
@@ -103,8 +101,8 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
   out.repeats_keys = fields.flag("repeats_keys", out.repeats_keys);
   out.adapter_dropout = fields.flag("adapter_dropout", out.adapter_dropout);
   out.pads_adapters = fields.flag("pads_adapters", out.pads_adapters);
-  out.norms_widened_since = fields.optional_text("norms_widened_since").value_or("");
-  out.packed_inputs_until = fields.optional_text("packed_inputs_until").value_or("");
+  out.norms_widened_since = optional_date(fields, "norms_widened_since");
+  out.packed_inputs_until = optional_date(fields, "packed_inputs_until");
   out.regathers_in_pipeline = fields.flag("regathers_in_pipeline", out.regathers_in_pipeline);
   const auto operations = [&](const char* key, std::vector<std::string>& into) {
     into = fields.text_list(key);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "spec/months.h"
+
 namespace scalecalc {
 namespace {
 
@@ -20,7 +22,7 @@ Pieces read_pieces(Fields& runtime, const char* key) {
   };
   out.elements = elements("elements");
   out.elements_per_rank = elements("elements_per_rank");
-  out.elements_since = fields.optional_text("elements_since").value_or("");
+  out.elements_since = optional_date(fields, "elements_since");
   fields.finish();
   return out;
 }
@@ -50,21 +52,18 @@ double Pieces::collectives(double parameters, double tensors, double ranks) cons
 
 void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::string_view month,
                     std::string_view chip) {
-  const auto before = [&](std::string_view since) {
-    return !month.empty() && !since.empty() && month < since.substr(0, month.size());
-  };
   const auto& on = runtime.grouped_experts_on;
   const bool groups = on.empty() || std::find(on.begin(), on.end(), architecture) != on.end();
-  runtime.launches_each_expert = !groups || before(runtime.grouped_experts_since);
-  const bool all_to_all = runtime.deepep_since == "never" || before(runtime.deepep_since);
+  runtime.launches_each_expert = !groups || before(month, runtime.grouped_experts_since);
+  const bool all_to_all = runtime.deepep_since == "never" || before(month, runtime.deepep_since);
   runtime.dispatch = all_to_all ? ExpertDispatch::kAllToAll : ExpertDispatch::kDeepEp;
-  runtime.current_scaling = !runtime.current_scaling_since.empty() && !before(runtime.current_scaling_since);
+  runtime.current_scaling = !runtime.current_scaling_since.empty() && !before(month, runtime.current_scaling_since);
   const auto& once = runtime.one_copy_on;
   runtime.one_copy = std::find(once.begin(), once.end(), architecture) != once.end();
-  runtime.hides_gradients = !before(runtime.gradient_overlap_since);
-  runtime.hides_gathers = !before(runtime.gather_overlap_since);
-  runtime.hides_tensor = !before(runtime.tensor_overlap_since);
-  runtime.shards_sends = !before(runtime.sharded_sends_since);
+  runtime.hides_gradients = !before(month, runtime.gradient_overlap_since);
+  runtime.hides_gathers = !before(month, runtime.gather_overlap_since);
+  runtime.hides_tensor = !before(month, runtime.tensor_overlap_since);
+  runtime.shards_sends = !before(month, runtime.sharded_sends_since);
   const auto names = [&](const std::vector<std::string>& of) {
     return std::any_of(of.begin(), of.end(),
                        [&](const std::string& name) { return name == architecture || name == chip; });
@@ -72,7 +71,7 @@ void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::s
   runtime.expert_gathers_wait = names(runtime.expert_gathers_wait_on);
   runtime.hides_scatters = !names(runtime.scatters_wait_on);
   for (Pieces* cut : {&runtime.gathers, &runtime.reductions, &runtime.updates}) {
-    if (before(cut->elements_since)) cut->elements = 0;
+    if (before(month, cut->elements_since)) cut->elements = 0;
   }
 }
 
@@ -83,21 +82,22 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
   if (const auto split = fields.optional_word("stages", {"even", "balanced"})) {
     out.stages = static_cast<StageSplit>(*split);
   }
-  out.gradient_overlap_since = fields.optional_text("gradient_overlap_since").value_or("");
-  out.gather_overlap_since = fields.optional_text("gather_overlap_since").value_or("");
-  out.tensor_overlap_since = fields.optional_text("tensor_overlap_since").value_or("");
-  out.sharded_sends_since = fields.optional_text("sharded_sends_since").value_or("");
+  out.gradient_overlap_since = optional_date(fields, "gradient_overlap_since");
+  out.gather_overlap_since = optional_date(fields, "gather_overlap_since");
+  out.tensor_overlap_since = optional_date(fields, "tensor_overlap_since");
+  out.sharded_sends_since = optional_date(fields, "sharded_sends_since");
   out.expert_gathers_wait_on = fields.text_list("expert_gathers_wait_on");
   out.scatters_wait_on = fields.text_list("scatters_wait_on");
   out.reduced_bytes = read_bytes_by_precision(fields, "reduced_bytes");
   out.dispatched_bytes = read_bytes_by_precision(fields, "dispatched_bytes");
   out.compiled = fields.flag("compiled", false);
-  out.grouped_experts_since = fields.optional_text("grouped_experts_since").value_or("");
+  out.grouped_experts_since = optional_date(fields, "grouped_experts_since");
   out.grouped_experts_on = fields.text_list("grouped_experts_on");
   out.one_copy_on = fields.text_list("one_copy_on");
-  out.current_scaling_since = fields.optional_text("current_scaling_since").value_or("");
+  out.current_scaling_since = optional_date(fields, "current_scaling_since");
   out.expert_bias_apart = fields.flag("expert_bias_apart", false);
   out.deepep_since = fields.optional_text("deepep_since").value_or("");
+  if (out.deepep_since != "never") out.deepep_since = optional_date(fields, "deepep_since");
   out.gathers = read_pieces(fields, "gathers");
   out.reductions = read_pieces(fields, "reductions");
   out.updates = read_pieces(fields, "updates");

@@ -15,6 +15,7 @@
 #include "spec/kept.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
+#include "spec/months.h"
 #include "train/default_precision.h"
 #include "train/import_assumptions.h"
 #include "train/resolve_fine_tune.h"

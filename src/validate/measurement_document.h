@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "config/field_recorder.h"
 #include "config/fields.h"
+#include "spec/months.h"
 #include "validate/measurement.h"
 
 namespace scalecalc {
@@ -46,6 +47,11 @@ struct SharedFacts {
     out.source = source_of(row, problems);
     out.group = row.optional_text("group").value_or(out.source);
     out.date = row.optional_text("date").value_or("");
+    if (!out.date.empty() && month_of(out.date).empty()) {
+      problems.add(
+          row.node("date")->span,
+          fmt::format("'date' is {}; it must be a month such as 2024-05, a day or a year", in_quotes(out.date)));
+    }
     out.model = row.text("model");
     out.chip = row.text("chip");
     out.chips = row.count("chips", {1, 16'777'216});

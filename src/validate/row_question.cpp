@@ -16,6 +16,7 @@
 #include "spec/kept.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
+#include "spec/months.h"
 #include "train/run_class.h"
 
 namespace scalecalc {

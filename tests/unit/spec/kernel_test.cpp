@@ -83,14 +83,6 @@ TEST(LoadKernel, UsesNameKernelsAndChipsThatExist) {
   expect_said(heads("upto: 128"), "did you mean 'up_to'");
 }
 
-TEST(MonthOf, TakesTheMiddleOfAYear) {
-  EXPECT_EQ(month_of("2024-05-13"), "2024-05");
-  EXPECT_EQ(month_of("~2025-09"), "2025-09");
-  EXPECT_EQ(month_of("2025"), "2025-06");
-  EXPECT_EQ(month_of("spring"), "");
-  EXPECT_EQ(month_of(""), "");
-}
-
 TEST(ChooseKernel, AStacksNewestOfTheDate) {
   EXPECT_EQ(choice("h100-sxm", "megatron", "2023-07").name, "unfused") << "before Transformer Engine 0.11";
   EXPECT_EQ(choice("h100-sxm", "megatron", "2023-08").name, "flash-attention-2");

@@ -49,6 +49,23 @@ TEST(ReadMeasurements, ReadsAFileWithSharedModelsAndSources) {
   EXPECT_FALSE(rows[0].layout.vpp) << "neither microbatch nor chunks are said";
 }
 
+TEST(ReadMeasurements, ADateThatSaysNoMonthIsNotTakenForToday) {
+  const auto dated = [](const std::string& date) {
+    return problems_of(
+        "- {id: a, source: s, model: tiny, chip: h100-sxm, chips: 1, seq_len: 64, global_batch_seqs: 1, precision: "
+        "bf16,\n"
+        "   model_shape: {layers: 2, d_model: 64, heads: 4, head_dim: 16, ffn: 128, vocab: 100},\n"
+        "   parallel: {dp: 1}, memory_gib_per_chip: 2, date: " +
+        date + "}\n");
+  };
+  for (const char* right : {"\"2025\"", "2025-08", "2025-08-31", "~2025-08"})
+    EXPECT_TRUE(dated(right).empty()) << right;
+  for (const char* wrong : {"2025-20", "2025-2026", "2025-Q3", "last spring"}) {
+    ASSERT_EQ(dated(wrong).size(), 1U) << wrong;
+    EXPECT_NE(dated(wrong).front().message.find("it must be a month"), std::string::npos);
+  }
+}
+
 TEST(ReadMeasurements, AWrongSharedModelIsToldByEveryRowOfIt) {
   const std::string row =
       ", source: s, model: tiny, chip: h100-sxm, chips: 1, seq_len: 64, global_batch_seqs: 1, precision: bf16,\n"
