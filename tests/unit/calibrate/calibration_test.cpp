@@ -74,6 +74,15 @@ std::vector<Measurement> runs_with(const std::vector<std::string>& set) {
   return rows;
 }
 
+/// The same of a stack without factors on H100, so that fits begin at the chip's own coefficients.
+std::vector<Measurement> unfitted_runs_with(const std::vector<std::string>& set) {
+  std::vector<Measurement> rows = runs_with(set);
+  for (Measurement& row : rows) row.framework = "NeMo";
+  const Validation truth = validate({.rows = rows, .set = set}, Catalog());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].step_s = truth.rows[i].predicted;
+  return rows;
+}
+
 const std::vector<std::string> kSlower{"hw.efficiency.matmul.bf16.value=0.55", "hw.efficiency.matmul.bf16.error=0",
                                        "hw.efficiency.matmul.bf16.source=test"};
 
@@ -87,7 +96,8 @@ double after(const Calibration& c, const std::string& path) {
 
 /// The file's values pull as well, so a few runs move the coefficients most of the way.
 TEST(Calibrate, MovesTowardsTheCoefficientTheRunsWereMadeWith) {
-  const Calibration c = calibrate({.rows = runs_with(kSlower), .hardware = "h100-sxm"}, Catalog());
+  const Calibration c =
+      calibrate({.rows = unfitted_runs_with(kSlower), .hardware = "h100-sxm", .stack = "nemo"}, Catalog());
   EXPECT_EQ(c.rows.size(), 18U);
   EXPECT_EQ(c.sources, 2U);
   EXPECT_EQ(c.folds.size(), 2U);
@@ -101,8 +111,10 @@ TEST(Calibrate, MovesTowardsTheCoefficientTheRunsWereMadeWith) {
 
 /// Both formats of 16 bits are one rate on every data sheet: runs in one tell of the other.
 TEST(Calibrate, FormatsOf16BitsMoveTogether) {
-  std::vector<Measurement> rows = runs_with(kSlower);
-  const auto fitted = [&] { return calibrate({.rows = rows, .hardware = "h100-sxm", .date = "2026-11"}, Catalog()); };
+  std::vector<Measurement> rows = unfitted_runs_with(kSlower);
+  const auto fitted = [&] {
+    return calibrate({.rows = rows, .hardware = "h100-sxm", .stack = "nemo", .date = "2026-11"}, Catalog());
+  };
   EXPECT_EQ(write_yaml(fitted().block).find("fp16"), std::string::npos) << "no run is in fp16";
   rows.back().precision = "fp16";
   const Calibration c = fitted();
@@ -180,9 +192,9 @@ TEST(Calibrate, FitsTheRunsOfOneStack) {
 /// Runs of another chip of the family, all half as fast as its coefficients say, make a chip with one run of its own
 /// slower than that run alone does.
 TEST(Calibrate, LeansOnTheFamilysOtherChips) {
-  std::vector<Measurement> own{runs_with({}).front()};
+  std::vector<Measurement> own{unfitted_runs_with({}).front()};
   std::vector<Measurement> all = own;
-  for (Measurement row : runs_with({})) {
+  for (Measurement row : unfitted_runs_with({})) {
     row.chip = "h200";
     row.id += "-h200";
     row.group = "elsewhere";
@@ -190,8 +202,8 @@ TEST(Calibrate, LeansOnTheFamilysOtherChips) {
   }
   const Validation other = validate({.rows = all}, Catalog());
   for (std::size_t i = 1; i < all.size(); ++i) all[i].step_s = 1.5 * other.rows[i].predicted;
-  const Calibration alone = calibrate({.rows = own, .hardware = "h100-sxm"}, Catalog());
-  const Calibration leaning = calibrate({.rows = all, .hardware = "h100-sxm"}, Catalog());
+  const Calibration alone = calibrate({.rows = own, .hardware = "h100-sxm", .stack = "nemo"}, Catalog());
+  const Calibration leaning = calibrate({.rows = all, .hardware = "h100-sxm", .stack = "nemo"}, Catalog());
   EXPECT_EQ(alone.relatives, 0U);
   EXPECT_EQ(leaning.relatives, 18U);
   EXPECT_EQ(leaning.rows.size(), 1U);

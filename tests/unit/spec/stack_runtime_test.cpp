@@ -111,16 +111,18 @@ TEST(StackRuntime, TensorRanksWaitedAndSentAllOfAStagesOutput) {
   EXPECT_TRUE(settled("").hides_tensor && settled("").shards_sends) << "today";
 }
 
-/// XLA's loop over layers on a TPU gathers a layer's weights in its own turn; on a GPU it has another scheduler.
-TEST(StackRuntime, GathersOfExpertsWaitForTheirLayerOnSomeArchitectures) {
-  const auto waits = [](const char* stack, const char* architecture) {
+/// XLA's loop over layers on a TPU gathers a layer's weights in its own turn; Ironwood's recipes schedule over layers, and
+/// GPUs have another scheduler.
+TEST(StackRuntime, GathersOfExpertsWaitForTheirLayerOnSomeChips) {
+  const auto waits = [](const char* stack, const char* architecture, const char* chip) {
     StackRuntime out = runtime_of(stack);
-    settle_runtime(out, architecture, "");
+    settle_runtime(out, architecture, "", chip);
     return out.expert_gathers_wait;
   };
-  EXPECT_TRUE(waits("maxtext", "tpu"));
-  EXPECT_FALSE(waits("maxtext", "hopper"));
-  EXPECT_FALSE(waits("megatron", "hopper"));
+  EXPECT_TRUE(waits("maxtext", "tpu", "tpu-v6e"));
+  EXPECT_FALSE(waits("maxtext", "tpu", "tpu-v7"));
+  EXPECT_FALSE(waits("maxtext", "hopper", "h100-sxm"));
+  EXPECT_FALSE(waits("megatron", "hopper", "h100-sxm"));
 }
 
 /// Before Ironwood no flag of MaxText's runs makes a reduce-scatter asynchronous; on Ironwood SparseCores do it by
