@@ -79,9 +79,18 @@ TEST(FineTuneMemory, PacksTheMatricesOfLayers) {
   EXPECT_DOUBLE_EQ(plan.memory.buffers.value(), largest) << "one matrix at a time is unpacked";
 }
 
+/// Eight bits are unpacked for a matmul of 16, which reads no others; matmuls of 8 read them, and recipes of 4 have
+/// quantized them before the run.
+TEST(FineTuneTime, ABaseOfEightBitsIsUnpackedForWiderMatmulsAlone) {
+  const FineTune tune{.base = BaseFormat::kFp8};
+  EXPECT_TRUE(is_unpacked(tune, precision_of("bf16")));
+  EXPECT_FALSE(is_unpacked(tune, precision_of("fp8")));
+  EXPECT_FALSE(is_unpacked(tune, precision_of("nvfp4")));
+  EXPECT_TRUE(is_unpacked({.base = BaseFormat::kInt8}, precision_of("fp8")));
+}
+
 /// [CAST] Of frozen weights nothing but the product reads an operand: 2 bytes read and 1 written, 3 an element, where
-/// trained ones take 4. Matmuls' inputs of one layer, d_model 1,024 in three of them (queries, keys and values are one
-/// projection each), attention's output, the MLP's input twice and its width once; the output's gradients backward.
+/// trained ones take 4: of the inputs forward, of the outputs' gradients backward.
 TEST(FineTuneTime, OperandsOfFrozenWeightsAreWrittenOnce) {
   const auto casts = [](const std::optional<FineTune>& tune, bool backward) {
     Question question(test::dense_model(1), tune);
