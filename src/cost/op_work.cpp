@@ -98,12 +98,13 @@ Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
 /// by rows for the product and by columns for the weight's gradient. Forward that is the input, backward the output's
 /// gradient; kernels that cast in the norm or activation before them save part of it (Transformer Engine; `cast` says
 /// what shows). Scales that come from the tensor itself take one more read before the cast. An
-/// operand with one scale is written once where matmuls read it in either layout.
+/// operand with one scale is written once where matmuls read it in either layout, and so is one of a frozen weight.
 template <class R>
-SecondsOf<R> OpWork<R>::cast(DType dtype, const R& elements) const {
+SecondsOf<R> OpWork<R>::cast(DType dtype, const R& elements, bool frozen) const {
   if (!is_cast(dtype)) return SecondsOf<R>(R(0.0));
   const bool one_scale = workload_.scaling() == Scaling::kDelayed || workload_.scaling() == Scaling::kCurrent;
-  const double copies = (one_scale && workload_.runtime.one_copy ? 1 : 2) * bytes_per_element(dtype);
+  const bool once = frozen || (one_scale && workload_.runtime.one_copy);
+  const double copies = (once ? 1 : 2) * bytes_per_element(dtype);
   const double reads = (scales_itself(workload_.scaling()) ? 2 : 1) * act_;
   return BytesOf<R>(elements * R(reads + copies)) * chip_.cast / chip_.hbm;
 }
@@ -241,7 +242,7 @@ Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
   Work<R> out = timed(op, {FlopsOf<R>(R(2.0) * s.rows * s.k * s.n), s.rate, bytes}, 1, 1);
   if (backward && !op.frozen) out += weight_gradient(op, s);
   beside(op, s.weights, out);
-  out.hbm += cast(s.dtype, s.rows * (backward ? s.n : s.k));
+  out.hbm += cast(s.dtype, s.rows * (backward ? s.n : s.k), op.frozen);
   if (adds_bias_apart(op)) {
     // [EXPERT-BIAS] In fp32, as the router's weights are. Forward: the product written; read with the output, the sum
     // written; joined; cast. Backward: cast; the output's gradient cast and joined; for bias and weights a product
@@ -269,7 +270,7 @@ SecondsOf<R> OpWork<R>::weight_gradient(const Op<R>& op) const {
   if (op.frozen || is_idle(op) || (op.kind != OpKind::kMatmul && op.kind != OpKind::kGroupedMatmul))
     return SecondsOf<R>(R(0.0));
   const Shape s = shape(op);
-  return weight_gradient(op, s).total() + cast(s.dtype, s.rows * s.n) / R(2.0);
+  return weight_gradient(op, s).total() + cast(s.dtype, s.rows * s.n, false) / R(2.0);
 }
 
 template <class R>

@@ -94,7 +94,7 @@ class OpWork {
   };
   /// The roofline of an operation's main kernel, which does so many times the forward's work; its sides by name.
   Work<R> timed(const Op<R>& op, const Kernel& kernel, double flops_times, double bytes_times) const;
-  SecondsOf<R> cast(DType dtype, const R& elements) const;
+  SecondsOf<R> cast(DType dtype, const R& elements, bool frozen) const;
   bool is_cast(DType dtype) const { return bytes_per_element(dtype) <= 1 && act_ > 1; }
   double casts(const Op<R>& op) const;
   double each_expert(const Op<R>& op, double kernels) const;

@@ -77,7 +77,9 @@ double base_bytes(const FineTune& tune, const Precision& precision) {
 
 bool is_unpacked(const FineTune& tune, const Precision& precision) {
   if (!tune.base || base_bytes(tune, precision) == precision.weight_bytes) return false;
-  return !(*tune.base == BaseFormat::kFp8 && precision.compute == DType::kFp8);
+  // Matmuls read it as it is; recipes of 4 bits quantize frozen weights once, before the run (MLPerf Training 5.1,
+  // llama2_70b_lora, config_common_fp4.sh: PRE_QUANTIZED_MODEL).
+  return !(*tune.base == BaseFormat::kFp8 && bytes_per_element(precision.compute) <= 1);
 }
 
 std::string reduction_format(const Precision& precision) {

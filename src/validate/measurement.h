@@ -89,6 +89,7 @@ struct Measurement : MeasuredFacts {
   std::string attention;             ///< as KernelQuestion::stated
   std::optional<GraphCapture> graphs;
   bool balanced_experts = false;           ///< routing is forced to be even
+  bool natural_routing = false;            ///< the router of a fresh model alone says which experts are chosen
   std::optional<ExpertDispatch> dispatch;  ///< absent: as the stack had it then
   std::optional<bool> expert_overlap;      ///< expert all-to-alls under another microbatch's compute
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;

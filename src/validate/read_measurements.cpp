@@ -279,6 +279,7 @@ class RowReader {
       out_.dispatch = static_cast<ExpertDispatch>(*dispatch);
     }
     out_.balanced_experts = f_.flag("balanced_experts", false);
+    out_.natural_routing = f_.flag("natural_routing", false);
     out_.expert_capacity = f_.optional_quantity("expert_capacity", UnitKind::kNumber, kCapacity);
     if (const auto hidden = f_.optional_word("tp_overlap", {"stack", "none", "pipelined"})) {
       out_.tp_overlap = static_cast<CommOverlap>(*hidden);
@@ -375,6 +376,7 @@ class RowReader {
     const std::string routing = flags.optional_text("routing").value_or("");
     const std::string moe = flags.optional_text("moe").value_or("");
     if (routing.starts_with("force-balanced") || routing == "balanced") out_.balanced_experts = true;
+    if (routing.starts_with("natural")) out_.natural_routing = true;
     if (contains(routing, "token drop") && !contains(routing, "no token drop")) out_.expert_capacity = 1;
     if (contains(moe, "capacity factor 1.0")) out_.expert_capacity = 1;
     if (const auto capacity = flags.optional_quantity("capacity_factor", UnitKind::kNumber, kCapacity)) {

@@ -7,11 +7,13 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
 #include "import/hf_config.h"
+#include "model/expert_load.h"
 #include "network/tier_rates.h"
 #include "spec/kept.h"
 #include "spec/load.h"
@@ -348,6 +350,10 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
   Workload& w = out.resolved.workload;
   w.graphs = row.graphs.value_or(GraphCapture::kNone);
   w.balanced_experts = row.balanced_experts;
+  if (row.natural_routing && out.resolved.model.moe) {
+    const double skew = out.resolved.hw.efficiency.serving.expert_skew.value;
+    w.expert_load = std::make_shared<const ExpertLoad>(ExpertLoad::zipf(*out.resolved.model.moe, skew));
+  }
   out.fix.ep_overlap = row.expert_overlap.value_or(false);
   out.fix.split.emplace();  // dealt as its stack does, or as the row says
   w.expert_capacity = row.expert_capacity;

@@ -79,6 +79,39 @@ TEST(FineTuneMemory, PacksTheMatricesOfLayers) {
   EXPECT_DOUBLE_EQ(plan.memory.buffers.value(), largest) << "one matrix at a time is unpacked";
 }
 
+/// Eight bits are unpacked for a matmul of 16, which reads no others; matmuls of 8 read them, and recipes of 4 have
+/// quantized them before the run.
+TEST(FineTuneTime, ABaseOfEightBitsIsUnpackedForWiderMatmulsAlone) {
+  const FineTune tune{.base = BaseFormat::kFp8};
+  EXPECT_TRUE(is_unpacked(tune, precision_of("bf16")));
+  EXPECT_FALSE(is_unpacked(tune, precision_of("fp8")));
+  EXPECT_FALSE(is_unpacked(tune, precision_of("nvfp4")));
+  EXPECT_TRUE(is_unpacked({.base = BaseFormat::kInt8}, precision_of("fp8")));
+}
+
+/// [CAST] Of frozen weights nothing but the product reads an operand: 2 bytes read and 1 written, 3 an element, where
+/// trained ones take 4: of the inputs forward, of the outputs' gradients backward.
+TEST(FineTuneTime, OperandsOfFrozenWeightsAreWrittenOnce) {
+  const auto casts = [](const std::optional<FineTune>& tune, bool backward) {
+    Question question(test::dense_model(1), tune);
+    question.workload.precision = precision_of("fp8");
+    question.workload.precision.scaling = Scaling::kBlock;
+    const auto hbm = [&](double cast) {
+      question.hw.efficiency.cast.value = cast;
+      const LayerCost<double> layer = question.costs().kinds[0];
+      return (backward ? layer.backward : layer.forward).work.hbm.value();
+    };
+    return hbm(1) - hbm(0);
+  };
+  FineTune none = kTune;
+  none.targets = 0;  // every weight is frozen
+  for (const bool backward : {false, true}) {
+    const double trained = casts(std::nullopt, backward);
+    EXPECT_GT(trained, 0);
+    EXPECT_NEAR(casts(none, backward), trained * 3 / 4, trained * 1e-9) << (backward ? "backward" : "forward");
+  }
+}
+
 /// Bytes a token of one layer, d_model 1,024, d_ff 4,096, 16 heads of 64 that share no keys, adapters of rank 16 on
 /// queries and values: two norms' inputs, the attention's normed input, three projections of attention, its output with
 /// 16 fp32 sums, gate and up, 2 x 16 values between the halves of adapters.

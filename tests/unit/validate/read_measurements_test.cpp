@@ -123,10 +123,13 @@ TEST(ReadMeasurements, UnderstandsHowTheStepWasRun) {
   EXPECT_EQ(partly.graphs, GraphCapture::kLayer);
   EXPECT_EQ(partly.expert_overlap, true);
   EXPECT_FALSE(partly.balanced_experts);
+  EXPECT_TRUE(partly.natural_routing);
+  EXPECT_FALSE(told.natural_routing);
   EXPECT_EQ(partly.dispatch, ExpertDispatch::kDeepEp);
   EXPECT_FALSE(told.dispatch) << "not said is as the stack had it";
   EXPECT_EQ(test::measurement("  dispatcher: all-to-all\n").dispatch, ExpertDispatch::kAllToAll);
   EXPECT_EQ(test::measurement("  flags: {moe_dispatcher: NCCL all-to-all}\n").dispatch, ExpertDispatch::kAllToAll);
+  EXPECT_TRUE(test::measurement("  natural_routing: true\n").natural_routing);
   const Measurement own = test::measurement("  graphs: step\n  expert_overlap: false\n  balanced_experts: true\n");
   EXPECT_EQ(own.graphs, GraphCapture::kStep);
   EXPECT_EQ(own.expert_overlap, false);

@@ -97,6 +97,22 @@ TEST(RowQuestion, CoresOfAChipAreNotChips) {
             "the degrees do not multiply to the chips");
 }
 
+/// [EXPERT-LOAD] By the power law of the chip, i^-0.6. Of 64 experts a rank each, two of which a token goes to, the
+/// fullest has 64 / sum of i^-0.6 for i to 64 = 64 / 11.286 = 5.67 times the mean; the sum by Euler and Maclaurin,
+/// zeta(0.6) + 64^0.4 / 0.4 + 64^-0.6 / 2 = -1.9527 + 13.195 + 0.0412 = 11.284.
+TEST(RowQuestion, ANaturalRoutersExpertsAreAsUnevenlyChosenAsTheChipSays) {
+  Measurement row = test::measurement();
+  row.shape->experts = 64;
+  row.shape->top_k = 2;
+  row.shape->expert_ffn = 1024;
+  EXPECT_EQ(question(row).resolved.workload.expert_load, nullptr) << "nothing is said of it";
+  row.natural_routing = true;
+  const RowQuestion natural = question(row);
+  ASSERT_NE(natural.resolved.workload.expert_load, nullptr);
+  EXPECT_NEAR(natural.resolved.workload.expert_load->fullest(64), 64 / 11.284, 0.02);
+  EXPECT_DOUBLE_EQ(natural.resolved.workload.expert_load->fullest(1), 1) << "one rank has all";
+}
+
 TEST(RowQuestion, RecipesOfAReleaseFillInWhatARunDoesNotSay) {
   const std::string experts =
       "  model: mixtral-8x7b\n  precision: mxfp8\n  framework: nemo\n  parallel: {dp: 8, tp: 1, pp: 1, ep: 8}\n";
