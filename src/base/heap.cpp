@@ -3,7 +3,15 @@
 #include <cstdlib>  // defines __GLIBC__
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
-#define SCALECALC_HUGE_PAGES 1
+#define SCALECALC_HUGE_PAGES
+#endif
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)  // Clang's name of it
+#undef SCALECALC_HUGE_PAGES
+#endif
+#endif
+
+#if defined(SCALECALC_HUGE_PAGES)
 #include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,7 +23,7 @@
 
 namespace scalecalc {
 
-#if SCALECALC_HUGE_PAGES
+#if defined(SCALECALC_HUGE_PAGES)
 namespace {
 
 constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
@@ -55,12 +63,12 @@ void grow_by(std::size_t bytes) {
 
 }  // namespace
 
-void use_huge_pages() {
+bool use_huge_pages() {
   thread_local bool asked = false;
-  if (std::exchange(asked, true)) return;
+  if (std::exchange(asked, true)) return true;
   void* probe = std::malloc(1 << 10);
   const auto at = reinterpret_cast<std::uintptr_t>(probe);
-  if (probe == nullptr) return;
+  if (probe == nullptr) return true;
   std::free(probe);
   static std::atomic_flag reserved;
   if (!reserved.test_and_set()) {
@@ -69,9 +77,10 @@ void use_huge_pages() {
     advise(at / kThreadHeap * kThreadHeap, (at / kThreadHeap + 1) * kThreadHeap);
     grow_by(kThreadReserved);
   }
+  return true;
 }
 #else
-void use_huge_pages() {}
+bool use_huge_pages() { return false; }
 #endif
 
 }  // namespace scalecalc

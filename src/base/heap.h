@@ -5,7 +5,8 @@ namespace scalecalc {
 
 /// Asks the kernel for huge pages under what the calling thread allocates from now on; once per thread, later calls do
 /// nothing. At the first call, that of the main thread, also reserves room (no memory is taken until it is used).
-/// Best effort: without glibc, under sanitizers, or where the kernel or a limit refuses, the heap stays as it is.
-void use_huge_pages();
+/// Best effort: where the kernel or a limit refuses, the heap stays as it is. Returns false where nothing can be asked:
+/// without glibc, under AddressSanitizer.
+bool use_huge_pages();
 
 }  // namespace scalecalc

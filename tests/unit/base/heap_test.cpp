@@ -64,13 +64,10 @@ int failed_at() {
 
 // In a process of its own: after other tests blocks would come from what these gave back.
 TEST(HugePagesDeathTest, AreAskedForInEachThreadThatWantsThem) {
-#if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "of glibc's malloc alone";
-#else
+  if (!use_huge_pages()) GTEST_SKIP() << "of glibc's malloc alone";
   if (!kernel_has_huge_pages()) GTEST_SKIP() << "the kernel has none";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(std::exit(failed_at()), testing::ExitedWithCode(0), "");
-#endif
 }
 
 }  // namespace
