@@ -62,8 +62,8 @@ class LayerCoster : public OpWork<R> {
       // The vocabulary projection's input is gathered and its gradient scattered; its weights' gradient needs the
       // input once more.
       out.tp_bytes = BytesOf<R>(tokens_ * dims_.d_model * R(act_));
-      (inner_.sp ? out.forward.tp_gathers : out.backward.tp_reduces) = R(1.0);
-      if (inner_.sp) out.backward.tp_gathers = R(1.0 + trains_columns(ops, Part::kHead));
+      (inner_.sp ? out.forward.tp_gathers : out.backward.tp_reduces) = 1;
+      if (inner_.sp) out.backward.tp_gathers = 1 + trains_columns(ops, Part::kHead);
     }
     return std::move(out);
   }
@@ -293,28 +293,20 @@ class LayerCoster : public OpWork<R> {
     const double mlp = ends(Part::kMlp) > 0 || of_tower > 1 ? 1 : 0;
     const auto in_blocks = [&](double both) { return parallel_ ? std::min(both, 1.0) : both; };
     const double blocks = in_blocks(attention + mlp);
-    const double g = gathered_part();
-    const R by_parts(has_parts(ops) ? 1 : 0);
+    const double by_parts = has_parts(ops) ? 1 : 0;
     if (inner_.tp > 1) {
       out.tp_bytes = named(BytesOf<R>(tokens_ * width_ * R(act_)), "bytes of one gathered activation",
                            "tokens x d_model x bytes (Korthikanti et al. 2022, section 4.2)");
-      if (inner_.sp) {
-        out.forward.tp_gathers = R((1 + g) * blocks);
-        const double regathered =
-            in_blocks(attention * trains_columns(ops, Part::kAttention) + mlp * trains_columns(ops, Part::kMlp));
-        const bool stays = workload_.memory.keeps_gathered;
-        out.backward.tp_gathers = R((1 + g) * blocks + (stays ? 0 : g * regathered));
-        again(out, Remat::kAttention).tp_gathers = by_parts * R((1 + g) * attention);
-        again(out, Remat::kMlp).tp_gathers = by_parts * R((1 + g) * mlp);
-        again(out, Remat::kFull).tp_gathers = R((1 + g) * blocks);
-        if (stays) gather_dropped_inputs(out, ops, g);
-      } else {
-        out.forward.tp_reduces = R(blocks);
-        out.backward.tp_reduces = R(blocks);
-        again(out, Remat::kAttention).tp_reduces = by_parts * R(attention);
-        again(out, Remat::kMlp).tp_reduces = by_parts * R(mlp);
-        again(out, Remat::kFull).tp_reduces = R(blocks);
-      }
+      out.tp_narrow_bytes = out.tp_bytes * R(bytes_per_element(workload_.precision.compute) / act_);
+      exchange(out.forward, blocks);
+      exchange(out.backward, blocks);
+      exchange(again(out, Remat::kAttention), by_parts * attention);
+      exchange(again(out, Remat::kMlp), by_parts * mlp);
+      exchange(again(out, Remat::kFull), blocks);
+      const double regathered =
+          in_blocks(attention * trains_columns(ops, Part::kAttention) + mlp * trains_columns(ops, Part::kMlp));
+      if (inner_.sp && workload_.memory.keeps_gathered) gather_dropped_inputs(out, ops);
+      if (inner_.sp && !workload_.memory.keeps_gathered) gathers_before(out.backward) += regathered;
     }
     if (inner_.tp > 1) inner_sums(out, ops);
     if (moe) expert_communication(out, ops);
@@ -323,7 +315,7 @@ class LayerCoster : public OpWork<R> {
 
   /// Where gathered inputs stay for the weights' gradients, a policy that drops them gathers them again, but for a part
   /// that it runs again whole, which gathers anyway.
-  void gather_dropped_inputs(LayerCost<R>& out, const std::vector<Op<R>>& ops, double gathered) const {
+  void gather_dropped_inputs(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     const auto kept =
         std::find_if(ops.begin(), ops.end(), [](const Op<R>& op) { return op.input == KeptInput::kGathered; });
     if (kept == ops.end()) return;
@@ -331,8 +323,7 @@ class LayerCoster : public OpWork<R> {
     const double mlp = trains_columns(ops, Part::kMlp);
     const double both = parallel_ ? std::min(attention + mlp, 1.0) : attention + mlp;
     const auto drop = [&](Remat remat, double inputs) {
-      if (stays(remat, *kept, workload_)) return;
-      again(out, remat).tp_gathers = again(out, remat).tp_gathers + R(gathered * inputs);
+      if (!stays(remat, *kept, workload_)) gathers_before(again(out, remat)) += inputs;
     };
     drop(Remat::kSelective, both);
     const double by_parts = has_parts(ops) ? 1 : 0;
@@ -340,10 +331,14 @@ class LayerCoster : public OpWork<R> {
     drop(Remat::kMlp, both - by_parts * std::min(both, mlp));
   }
 
-  /// Bytes of a gather before a matmul over those of a scatter behind one: 8-bit matmuls may gather what they read.
-  double gathered_part() const {
-    const double bytes = bytes_per_element(workload_.precision.compute);
-    return workload_.runtime.quantized_gathers && bytes < act_ ? bytes / act_ : 1;
+  /// Gathers before a matmul are narrower than scatters behind one where 8-bit matmuls gather what they read.
+  double& gathers_before(Phase<R>& phase) const {
+    const bool narrow = workload_.runtime.quantized_gathers && bytes_per_element(workload_.precision.compute) < act_;
+    return narrow ? phase.tp_narrow_gathers : phase.tp_gathers;
+  }
+  void exchange(Phase<R>& phase, double parts) const {
+    (inner_.sp ? phase.tp_gathers : phase.tp_reduces) = parts;
+    if (inner_.sp) gathers_before(phase) += parts;
   }
 
   /// 1 if a weight gradient of the part needs its gathered input.
@@ -355,16 +350,19 @@ class LayerCoster : public OpWork<R> {
     return std::any_of(ops.begin(), ops.end(), needs) ? 1 : 0;
   }
 
-  /// What is summed over the tensor ranks inside a part is narrower than an activation and counts as that part of one.
+  /// What is summed over the tensor ranks inside a part is narrower than an activation.
   void inner_sums(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     for (const Op<R>& op : ops) {
       if (value_of(op.summed) <= 0) continue;
-      const R part = op.summed / width_;
-      if (op.summed_in != SummedIn::kForward) out.backward.tp_reduces = out.backward.tp_reduces + part;
+      const auto sum = [&](Phase<R>& phase) {
+        phase.tp_inner_reduces += 1;
+        phase.tp_inner_bytes += BytesOf<R>(tokens_ * op.summed * R(act_));
+      };
+      if (op.summed_in != SummedIn::kForward) sum(out.backward);
       if (op.summed_in == SummedIn::kBackward) continue;
-      out.forward.tp_reduces = out.forward.tp_reduces + part;
+      sum(out.forward);
       for (const Remat remat : kRemats) {
-        if (runs_again(remat, op, workload_)) again(out, remat).tp_reduces = again(out, remat).tp_reduces + part;
+        if (runs_again(remat, op, workload_)) sum(again(out, remat));
       }
     }
   }
@@ -376,9 +374,9 @@ class LayerCoster : public OpWork<R> {
       // Without an expert dimension every rank routes for itself: tokens are gathered, not their copies.
       const R copies_each = inner_.ep > 1 ? dims_.top_k * load_ : R(1.0);
       out.etp_bytes = BytesOf<R>(tokens_ * copies_each * dims_.expert_width * R(act_));
-      out.forward.etp_gathers = R(2.0);
-      out.backward.etp_gathers = R(2.0);
-      for (const Remat remat : kWithMlp) again(out, remat).etp_gathers = R(repeats(remat) ? 2.0 : 0.0);
+      out.forward.etp_gathers = 2;
+      out.backward.etp_gathers = 2;
+      for (const Remat remat : kWithMlp) again(out, remat).etp_gathers = repeats(remat) ? 2 : 0;
     }
     if (inner_.ep == 1) return;
     // Dispatch carries the recipe's dispatch format, combine the activations'. The backward sends the same: the
@@ -387,13 +385,13 @@ class LayerCoster : public OpWork<R> {
     const R copies = tokens_ * dims_.top_k * dims_.expert_width * load_ / R(sharded);
     out.forward.ep_bytes = named(BytesOf<R>(copies * R(p.dispatch_bytes + act_)), "expert dispatch and combine bytes",
                                  "tokens x top_k x d_model, there and back (arXiv:2006.16668)");
-    out.forward.ep_all_to_alls = R(2.0);
+    out.forward.ep_all_to_alls = 2;
     out.backward.ep_bytes = out.forward.ep_bytes;
-    out.backward.ep_all_to_alls = R(2.0);
+    out.backward.ep_all_to_alls = 2;
     for (const Remat remat : kWithMlp) {
       if (!repeats(remat)) continue;
       again(out, remat).ep_bytes = out.forward.ep_bytes;
-      again(out, remat).ep_all_to_alls = R(2.0);
+      again(out, remat).ep_all_to_alls = 2;
     }
   }
 
@@ -410,15 +408,15 @@ class LayerCoster : public OpWork<R> {
       out.cp_bytes = named(BytesOf<R>(sequences_ * cp_ * state * R(4.0)), "state bytes of all ranks",
                            "micro_batch_seqs x cp x state x 4 (LASP-2, arXiv:2502.07563)");
       out.cp_buffer = out.cp_bytes;
-      repeat(out, ops, &Phase<R>::cp_gathers, R(1.0), R(1.0));
+      repeat(out, ops, &Phase<R>::cp_gathers, 1, 1);
     } else if (value_of(width) > 0) {
       key_value_communication(out, ops, width);
     }
   }
 
   /// Sets one kind of context communication in the phases that have it.
-  void repeat(LayerCost<R>& out, const std::vector<Op<R>>& ops, R Phase<R>::*kind, const R& forward,
-              const R& backward) const {
+  void repeat(LayerCost<R>& out, const std::vector<Op<R>>& ops, double Phase<R>::*kind, double forward,
+              double backward) const {
     out.forward.*kind = forward;
     out.backward.*kind = backward;
     for (const Remat remat : kWithAttention) {
@@ -430,22 +428,23 @@ class LayerCoster : public OpWork<R> {
   /// chunk needs only the neighbours' part.
   void key_value_communication(LayerCost<R>& out, const std::vector<Op<R>>& ops, const R& width) const {
     const BytesOf<R> sequence(sequences_ * seq_ * width * R(act_));
+    const auto others = static_cast<double>(inner_.cp - 1);
     switch (inner_.cp_comm) {
       case CpComm::kAllGather:
         out.cp_bytes = named(sequence, "key and value bytes of the sequence",
                              "micro_batch_seqs x seq x 2 x kv width (Llama 3 report, arXiv:2407.21783 section 3.3.2)");
         out.cp_buffer = out.cp_bytes;
-        return repeat(out, ops, &Phase<R>::cp_gathers, R(1.0), R(2.0));
+        return repeat(out, ops, &Phase<R>::cp_gathers, 1, 2);
       case CpComm::kRing:
         out.cp_bytes = named(sequence / cp_, "key and value bytes of one rank's piece",
                              "micro_batch_seqs x seq / cp x 2 x kv width (ring attention, arXiv:2310.01889)");
         out.cp_buffer = out.cp_bytes * R(2.0);
-        return repeat(out, ops, &Phase<R>::cp_sends, cp_ - R(1.0), R(2.0) * (cp_ - R(1.0)));
+        return repeat(out, ops, &Phase<R>::cp_sends, others, 2 * others);
       case CpComm::kUlysses:
         out.cp_bytes = named(BytesOf<R>(tokens_ * head_shard_width(ops) * R(act_ / 4)), "bytes of one all-to-all",
                              "a quarter of q, k, v and output (DeepSpeed-Ulysses, arXiv:2309.14509 section 3.2)");
         out.cp_buffer = out.cp_bytes * R(4.0);
-        return repeat(out, ops, &Phase<R>::cp_all_to_alls, R(4.0), R(4.0));
+        return repeat(out, ops, &Phase<R>::cp_all_to_alls, 4, 4);
     }
   }
 

@@ -20,18 +20,25 @@ std::string label_of(const LayerKind& kind);
 template <class R>
 struct Phase {
   Work<R> work;
-  SecondsOf<R> attention{R(0.0)};  ///< of the work: what a ring's exchange may hide under
-  SecondsOf<R> experts{R(0.0)};    ///< of the work: matmuls of routed experts, which wait for their weights
-  R tp_gathers{0.0};               ///< all-gathers and reduce-scatters of tp_bytes (sequence sharding on)
-  R tp_reduces{0.0};               ///< all-reduces of tp_bytes (sequence sharding off); a narrower one counts in part
-  R etp_gathers{0.0};              ///< all-gathers and reduce-scatters of etp_bytes around the experts
-  R cp_gathers{0.0};               ///< all-gathers or reduce-scatters of cp_bytes
-  R cp_sends{0.0};                 ///< pieces of cp_bytes passed round the ring
-  R cp_all_to_alls{0.0};           ///< all-to-alls of cp_bytes (Ulysses)
-  BytesOf<R> ep_bytes{R(0.0)};     ///< bytes a chip holds before all the phase's all-to-alls, summed over them
-  R ep_all_to_alls{0.0};           ///< how many all-to-alls
-  double launches = 0;             ///< kernels the host launches one by one
-  double weight_launches = 0;      ///< of a backward: those of weight gradients, which only the optimizer waits for
+  SecondsOf<R> attention{R(0.0)};     ///< of the work: what a ring's exchange may hide under
+  SecondsOf<R> experts{R(0.0)};       ///< of the work: matmuls of routed experts, which wait for their weights
+  double tp_gathers = 0;              ///< all-gathers and reduce-scatters of tp_bytes (sequence sharding on)
+  double tp_narrow_gathers = 0;       ///< all-gathers of tp_narrow_bytes
+  double tp_reduces = 0;              ///< all-reduces of tp_bytes (sequence sharding off)
+  double tp_inner_reduces = 0;        ///< all-reduces inside a part, of less than an activation
+  BytesOf<R> tp_inner_bytes{R(0.0)};  ///< of these, summed over them
+  double etp_gathers = 0;             ///< all-gathers and reduce-scatters of etp_bytes around the experts
+  double cp_gathers = 0;              ///< all-gathers or reduce-scatters of cp_bytes
+  double cp_sends = 0;                ///< pieces of cp_bytes passed round the ring
+  double cp_all_to_alls = 0;          ///< all-to-alls of cp_bytes (Ulysses)
+  BytesOf<R> ep_bytes{R(0.0)};        ///< bytes a chip holds before all the phase's all-to-alls, summed over them
+  double ep_all_to_alls = 0;          ///< how many all-to-alls
+
+  /// Collectives of layers' own data, each whole: what the host launches.
+  double tp_collectives() const { return tp_gathers + tp_narrow_gathers + tp_reduces + tp_inner_reduces + etp_gathers; }
+  double cp_collectives() const { return cp_gathers + cp_sends + cp_all_to_alls; }
+  double launches = 0;         ///< kernels the host launches one by one
+  double weight_launches = 0;  ///< of a backward: those of weight gradients, which only the optimizer waits for
 };
 
 template <class R>
@@ -40,6 +47,7 @@ struct LayerCost {
   Phase<R> backward;                            ///< without recompute
   std::array<Phase<R>, kRematCount> recompute;  ///< added to the backward, by remat policy
   BytesOf<R> tp_bytes{R(0.0)};                  ///< one gathered activation of the tensor group
+  BytesOf<R> tp_narrow_bytes{R(0.0)};           ///< the same in the 8 bits that a matmul reads it in
   BytesOf<R> etp_bytes{R(0.0)};
   BytesOf<R> cp_bytes{R(0.0)};    ///< of one of them: keys and values of the sequence, one rank's piece, all states
   BytesOf<R> cp_buffer{R(0.0)};   ///< what the context ranks' communication holds while the layer runs

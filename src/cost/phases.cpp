@@ -34,23 +34,29 @@ class PhaseBuilder {
   SecondsOf<R> tp_time(const LayerCost<R>& cost, const Phase<R>& phase) const {
     SecondsOf<R> time(R(0.0));
     if (ch_.tp.size == 1) return time;
-    if (value_of(phase.tp_gathers) > 0) time += phase.tp_gathers * all_gather_time(ch_.tp, cost.tp_bytes);
-    if (value_of(phase.tp_reduces) > 0) time += phase.tp_reduces * all_reduce_time(ch_.tp, cost.tp_bytes);
-    if (value_of(phase.etp_gathers) > 0) time += phase.etp_gathers * all_gather_time(ch_.tp, cost.etp_bytes);
+    if (phase.tp_gathers > 0) time += R(phase.tp_gathers) * all_gather_time(ch_.tp, cost.tp_bytes);
+    if (phase.tp_narrow_gathers > 0) time += R(phase.tp_narrow_gathers) * all_gather_time(ch_.tp, cost.tp_narrow_bytes);
+    if (phase.tp_reduces > 0) time += R(phase.tp_reduces) * all_reduce_time(ch_.tp, cost.tp_bytes);
+    if (phase.tp_inner_reduces > 0) {
+      const R count(phase.tp_inner_reduces);
+      time += count * all_reduce_time(ch_.tp, phase.tp_inner_bytes / count);
+    }
+    if (phase.etp_gathers > 0) time += R(phase.etp_gathers) * all_gather_time(ch_.tp, cost.etp_bytes);
     return time;
   }
 
   SecondsOf<R> ep_time(const Phase<R>& phase) const {
-    if (ch_.ep.size == 1 || value_of(phase.ep_all_to_alls) <= 0) return SecondsOf<R>(R(0.0));
-    return phase.ep_all_to_alls * all_to_all_time(ch_.ep, phase.ep_bytes / phase.ep_all_to_alls);
+    if (ch_.ep.size == 1 || phase.ep_all_to_alls <= 0) return SecondsOf<R>(R(0.0));
+    const R count(phase.ep_all_to_alls);
+    return count * all_to_all_time(ch_.ep, phase.ep_bytes / count);
   }
 
   SecondsOf<R> cp_time(const LayerCost<R>& cost, const Phase<R>& phase) const {
     SecondsOf<R> time(R(0.0));
     if (ch_.cp.size == 1) return time;
-    if (value_of(phase.cp_gathers) > 0) time += phase.cp_gathers * all_gather_time(ch_.cp, cost.cp_bytes);
-    if (value_of(phase.cp_sends) > 0) time += phase.cp_sends * send_time(ch_.cp, cost.cp_bytes);
-    if (value_of(phase.cp_all_to_alls) > 0) time += phase.cp_all_to_alls * all_to_all_time(ch_.cp, cost.cp_bytes);
+    if (phase.cp_gathers > 0) time += R(phase.cp_gathers) * all_gather_time(ch_.cp, cost.cp_bytes);
+    if (phase.cp_sends > 0) time += R(phase.cp_sends) * send_time(ch_.cp, cost.cp_bytes);
+    if (phase.cp_all_to_alls > 0) time += R(phase.cp_all_to_alls) * all_to_all_time(ch_.cp, cost.cp_bytes);
     return time;
   }
 
@@ -95,7 +101,7 @@ class PhaseBuilder {
                         contention(ch_.shard), ch_.shard.links};
       wait_for_layer(phase, again, backward, label, traffic[kFsdp]);
     }
-    if (value_of(phase.cp_sends) > 0) {
+    if (phase.cp_sends > 0) {
       const SecondsOf<R> attention = again == nullptr ? phase.attention : phase.attention + again->attention;
       traffic[kCp].under = named(attention, backward ? "backward attention" : "forward attention",
                                  "what the ring's exchange may hide under", label);
@@ -173,9 +179,9 @@ class PhaseBuilder {
   double launches_of(const LayerCost<R>& cost, const Phase<R>& phase, bool backward) const {
     if (phase.launches <= 0) return 0;
     double out = phase.launches;
-    if (ch_.tp.size > 1) out += value_of(phase.tp_gathers + phase.tp_reduces + phase.etp_gathers);
-    if (ch_.cp.size > 1) out += value_of(phase.cp_gathers + phase.cp_sends + phase.cp_all_to_alls);
-    if (ch_.ep.size > 1) out += value_of(phase.ep_all_to_alls);
+    if (ch_.tp.size > 1) out += phase.tp_collectives();
+    if (ch_.cp.size > 1) out += phase.cp_collectives();
+    if (ch_.ep.size > 1) out += phase.ep_all_to_alls;
     if (layout_.zero == 3) {
       each_weight_gather(in_, cost, backward,
                          [&](const Channel<R>&, const BytesOf<R>&, double pieces) { out += pieces; });

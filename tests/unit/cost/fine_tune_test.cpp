@@ -186,18 +186,22 @@ TEST(FineTuneSharding, HalfOfAnAdapterIsDividedByTensorRanks) {
   EXPECT_DOUBLE_EQ(trained(kLoraDown, 4), r * (f / 4 + d));
 }
 
-/// r values a token are summed over tensor ranks: of a column-divided target in the backward, of a row-divided one in
-/// the forward.
+/// r values of two bytes for each of 2,048 tokens are summed over tensor ranks: of a column-divided target in the
+/// backward, of a row-divided one in the forward.
 TEST(FineTuneSharding, TensorRanksSumTheValuesBetween) {
   const ModelSpec model = test::dense_model(1);
   const auto phases = [&](std::uint8_t targets) {
     return Question(model, FineTune{.rank = 16, .targets = targets}).costs({.tp = 4}).kinds[0];
   };
-  const double part = 16.0 / 1024;
-  EXPECT_DOUBLE_EQ(phases(kLoraQ).forward.tp_reduces, 2);
-  EXPECT_DOUBLE_EQ(phases(kLoraQ).backward.tp_reduces, 2 + part);
-  EXPECT_DOUBLE_EQ(phases(kLoraO).forward.tp_reduces, 2 + part);
-  EXPECT_DOUBLE_EQ(phases(kLoraO).backward.tp_reduces, 2);
+  const auto holds = [&](const Phase<double>& phase, double sums) {
+    EXPECT_EQ(phase.tp_reduces, 2);
+    EXPECT_EQ(phase.tp_inner_reduces, sums);
+    EXPECT_EQ(phase.tp_inner_bytes.value(), sums * 2048 * 16 * 2);
+  };
+  holds(phases(kLoraQ).forward, 0);
+  holds(phases(kLoraQ).backward, 1);
+  holds(phases(kLoraO).forward, 1);
+  holds(phases(kLoraO).backward, 0);
 }
 
 /// Under sequence sharding the input of a frozen part is not gathered again for gradients that nobody asks for.

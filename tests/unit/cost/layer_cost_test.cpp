@@ -193,10 +193,35 @@ TEST(TensorsKept, Fp8RecipesKeepMatmulInputsInEightBits) {
   EXPECT_DOUBLE_EQ(wide - kept(kind, {}, workload), kSeq * static_cast<double>(2 * model.d_model + model.mlp.d_ff));
 }
 
-/// Mamba 1 sums the step and state projections, 64 + 2 x 16 of 1,024 elements, before its scan.
+/// Mamba 1 sums the step and state projections, 64 + 2 x 16 of 1,024 elements of two bytes, before its scan: one whole
+/// collective, however narrow.
 TEST(TensorCommunication, MambaOneSumsInsideItsMixer) {
-  EXPECT_EQ(cost_of({MixerKind::kMamba1, FfnKind::kNone}, kTensor).forward.tp_reduces, 1 + 96.0 / 1024);
-  EXPECT_EQ(cost_of({MixerKind::kMamba1, FfnKind::kNone}, kSequence).forward.tp_reduces, 96.0 / 1024);
+  for (const InnerDegrees& inner : {kTensor, kSequence}) {
+    const Phase<double> forward = cost_of({MixerKind::kMamba1, FfnKind::kNone}, inner).forward;
+    EXPECT_EQ(forward.tp_reduces, inner.sp ? 0 : 1);
+    EXPECT_EQ(forward.tp_inner_reduces, 1);
+    EXPECT_EQ(forward.tp_inner_bytes.value(), kSeq * 96.0 * 2);
+  }
+}
+
+/// What 8-bit matmuls read is gathered in one byte an element, not two; what they write is scattered as it is. There
+/// are as many collectives either way.
+TEST(TensorCommunication, EightBitGathersAreAsManyAndHalfAsWide) {
+  const ModelSpec model = test::dense_model(1);
+  Workload workload = test::workload();
+  workload.precision = precision_of("fp8");
+  const LayerCost<double> wide = costs_of(model, kSequence, workload).kinds[0];
+  workload.runtime.quantized_gathers = true;
+  const LayerCost<double> narrow = costs_of(model, kSequence, workload).kinds[0];
+  EXPECT_EQ(narrow.tp_narrow_bytes.value(), wide.tp_bytes.value() / 2);
+  EXPECT_EQ(wide.forward.tp_narrow_gathers, 0);
+  EXPECT_EQ(narrow.forward.tp_narrow_gathers, 2);
+  EXPECT_EQ(narrow.backward.tp_narrow_gathers, 4);
+  for (const auto phase : {&LayerCost<double>::forward, &LayerCost<double>::backward}) {
+    EXPECT_EQ((narrow.*phase).tp_gathers, 2);
+    EXPECT_EQ((narrow.*phase).tp_collectives(), (wide.*phase).tp_collectives());
+  }
+  EXPECT_EQ(narrow.recompute[static_cast<std::size_t>(Remat::kFull)].tp_collectives(), 4);
 }
 
 TEST(ContextCommunication, AWindowSendsItsReachAndARecurrenceItsStates) {
@@ -506,8 +531,8 @@ TEST(RematCommunication, OfATowerRepeatsUnderFullRematAlone) {
         const auto of = [](const LayerCost<double>& cost, Remat remat) {
           return cost.recompute[static_cast<std::size_t>(remat)];
         };
-        const auto sums = [](const Phase<double>& p) { return p.tp_gathers + p.tp_reduces; };
-        const auto exchanges = [](const Phase<double>& p) { return p.cp_gathers + p.cp_sends + p.cp_all_to_alls; };
+        const auto sums = [](const Phase<double>& p) { return p.tp_collectives(); };
+        const auto exchanges = [](const Phase<double>& p) { return p.cp_collectives(); };
         EXPECT_GT(sums(of(layer, Remat::kAttention)), 0);
         EXPECT_GT(exchanges(of(layer, Remat::kAttention)), 0);
         EXPECT_GT(sums(of(layer, Remat::kMlp)), 0);
