@@ -12,8 +12,15 @@ namespace {
 template <class R>
 class PhaseBuilder {
  public:
-  PhaseBuilder(const StepInput<R>& in, const Phases<R>* plain)
-      : in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout), plain_(plain) {
+  PhaseBuilder(const StepInput<R>& in, const Phases<R>* plain, Phases<R>& out)
+      : in_(in),
+        net_(*in.network),
+        ch_(*in.channels),
+        overlap_(*in.overlap),
+        layout_(in.layout),
+        plain_(plain),
+        out_(out) {
+    check(plain == nullptr || in.layout.offload == 0, "phases are shared by layouts that offload nothing");
     const bool ring = layout_.cp_comm == CpComm::kRing;
     cp_overlap_ = ring ? overlap_.cp : overlap_.cp_gather;
     // Pieces are passed through memory that the ranks map from each other, over the links of the innermost tier alone.
@@ -23,9 +30,10 @@ class PhaseBuilder {
     ep_overlap_ = pairs_experts(layout_) ? overlap_.ep_paired : overlap_.ep;
   }
 
-  Phases<R> build() {
+  void build() {
+    out_.embedding = out_.head = out_.embedding_forward = out_.head_forward = {};
+    out_.once = {};
     phase_times();
-    return std::move(out_);
   }
 
  private:
@@ -214,8 +222,8 @@ class PhaseBuilder {
     const Remat others = some ? Remat::kNone : layout_.remat;
     out_.forward.resize(kinds);
     out_.backward.resize(kinds);
-    if (some || stay) out_.kept_backward.resize(kinds);
-    if (stay) out_.kept_forward.resize(kinds);
+    out_.kept_backward.resize(some || stay ? kinds : 0);
+    out_.kept_forward.resize(stay ? kinds : 0);
     for (std::size_t k = 0; k < kinds; ++k) {
       const LayerCost<R>& cost = net_.kinds[k];
       const std::string_view label = (*net_.labels)[k];
@@ -320,15 +328,20 @@ class PhaseBuilder {
   const Layout& layout_;
   const Phases<R>* plain_;
   R tp_overlap_{1.0}, cp_overlap_{1.0}, ep_overlap_{1.0};
-  Phases<R> out_;
+  Phases<R>& out_;
 };
 
 }  // namespace
 
 template <class R>
 Phases<R> phases(const StepInput<R>& in, const Phases<R>* plain) {
-  check(plain == nullptr || in.layout.offload == 0, "phases are shared by layouts that offload nothing");
-  return PhaseBuilder<R>(in, plain).build();
+  Phases<R> out;
+  PhaseBuilder<R>(in, plain, out).build();
+  return out;
+}
+
+void phases_into(const StepInput<double>& in, const Phases<double>* plain, Phases<double>& out) {
+  PhaseBuilder<double>(in, plain, out).build();
 }
 
 template Phases<double> phases(const StepInput<double>&, const Phases<double>*);

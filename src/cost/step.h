@@ -88,6 +88,8 @@ struct PassTime {
 /// `plain`, if any, are those of the same layout without remat and with the whole loss, where nothing is offloaded.
 template <class R>
 Phases<R> phases(const StepInput<R>& in, const Phases<R>* plain = nullptr);
+/// The same into `out`, whose memory is used again.
+void phases_into(const StepInput<double>& in, const Phases<double>* plain, Phases<double>& out);
 
 template <class R>
 StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in, const Phases<R>& phases);

@@ -64,7 +64,16 @@ PhaseTotal with_traffic(PhaseTotal phase, double time, double hidden) {
 
 PhaseTotals totals_of(const NetworkCost<double>& network, const Phases<double>& phases) {
   PhaseTotals out;
+  totals_into(network, phases, out);
+  return out;
+}
+
+void totals_into(const NetworkCost<double>& network, const Phases<double>& phases, PhaseTotals& out) {
   const std::size_t kinds = phases.forward.size();
+  out.kinds.clear();
+  out.layers.clear();
+  out.kept.clear();
+  out.offload_forward.clear();
   out.kinds.reserve(kinds);
   out.layers.reserve(kinds);
   if (!phases.kept_backward.empty()) out.kept.reserve(kinds);
@@ -83,7 +92,6 @@ PhaseTotals totals_of(const NetworkCost<double>& network, const Phases<double>& 
   out.embedding = pass_of(phases.embedding);
   out.head = pass_of(phases.head);
   out.forward_whole = phases.forward_whole.value();
-  return out;
 }
 
 double whole_model_time(const StepInput<double>& in, const PassTotals& phases) {

@@ -47,6 +47,8 @@ struct PhaseTotals : PassTotals {
   std::vector<Kind> kinds;
 };
 PhaseTotals totals_of(const NetworkCost<double>& network, const Phases<double>& phases);
+/// The same into `out`, whose memory is used again.
+void totals_into(const NetworkCost<double>& network, const Phases<double>& phases, PhaseTotals& out);
 
 /// Seconds one layer of each kind takes to gather its weights, and to gather and scatter them again in the backward.
 struct GatherTimes {

@@ -18,8 +18,9 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
                          layout.loss == LossKind::kChunked}) {
     policy = 2 * policy + (bit ? 1 : 0);
   }
-  std::unique_ptr<const PhaseTotals>& out = bound_phases_[policy];
-  if (out) return *out;
+  PhaseTotals& out = bound_phases_[policy];
+  if (is_bounded_[policy]) return out;
+  is_bounded_[policy] = true;
   bounded_.push_back(policy);
   Layout of = family_->layout;
   of.remat = layout.remat;
@@ -29,9 +30,9 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   of.loss = layout.loss;
   of.ep_overlap = paired;
   const StepInput<double> in = input(nullptr, of, bound_of_.channels);
-  out = std::make_unique<const PhaseTotals>(
-      totals_of(*in.network, phases(in, of.offload == 0 ? &plain_phases(in, paired) : nullptr)));
-  return *out;
+  phases_into(in, of.offload == 0 ? &plain_phases(in, paired) : nullptr, being_bounded_);
+  totals_into(*in.network, being_bounded_, out);
+  return out;
 }
 
 const Phases<double>& FamilySearch::plain_phases(StepInput<double> in, bool paired) {

@@ -48,7 +48,7 @@ void FamilySearch::enter(const Family& family) {
     entered_ = true;
   }
   if (!same_inner || bound.network != bound_of_.network) {
-    for (const std::size_t policy : bounded_) bound_phases_[policy].reset();
+    for (const std::size_t policy : bounded_) is_bounded_[policy] = false;
     bounded_.clear();
     plain_phases_ = {};
     cheapest_ = {};

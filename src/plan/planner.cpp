@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory_resource>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -185,7 +186,7 @@ class Planner::Search {
   };
 
   /// Puts it in the order, if any of its layouts is looked for.
-  void enter(const Run& run, bool bounded, std::set<Entry>& order) {
+  void enter(const Run& run, bool bounded, std::pmr::set<Entry>& order) {
     const KnownFamily& last = known_[run.last()];
     double token_s = bounded ? *last.token_s : last.of_smaller.value_or(0);
     if (run.size() == 1) token_s = std::max(token_s, last.least_s);
@@ -199,7 +200,7 @@ class Planner::Search {
   }
 
   /// Opens runs until the first `count` entries that the ranking admits are families by their own bounds.
-  void open_first(std::size_t count, std::set<Entry>& order) {
+  void open_first(std::size_t count, std::pmr::set<Entry>& order) {
     constexpr std::size_t kShort = 3;  // halving costs as much as bounding all
     for (;;) {
       std::vector<Run> runs;
@@ -259,7 +260,8 @@ class Planner::Search {
   void descend() {
     result_ = {};
     result_.stats = counted_;
-    std::set<Entry> order;
+    std::pmr::unsynchronized_pool_resource entries;
+    std::pmr::set<Entry> order(&entries);
     for (const Run& run : runs_) {
       const Family family = space_.family(run, run.begin);
       if (goal_.fewer_chips && request_.slices[family.slice].chips >= *goal_.fewer_chips) continue;

@@ -80,6 +80,7 @@ double least_on_stages(const std::vector<StageFloor>& stages, const PassFloor& p
   const auto r = static_cast<std::size_t>(layout.remat);
   const bool paired = pairs_experts(layout);
   const auto moves = [&](std::uint8_t part) { return (layout.offload & part) != 0; };
+  const bool moves_activations = moves(kOffloadActivations);
   const auto two_of = [](double layers) { return std::min(1.0, 2 / std::max(1.0, layers)); };
   const double sequences = static_cast<double>(layout.micro_batch_seqs);
   constexpr double kRounding = 1 - 1e-9;
@@ -90,10 +91,12 @@ double least_on_stages(const std::vector<StageFloor>& stages, const PassFloor& p
     for (std::size_t k = 0; k < pass.layers.size(); ++k) {
       if (stage.layers[k] == 0) continue;
       const PassFloor::Layer& layer = pass.layers[k];
-      const double count = stage.layers[k], treated = treated_layers(layout, stage, k);
+      const double count = stage.layers[k];
+      const double treated = layout.remat_layers == 0 ? count : treated_layers(layout, stage, k);
       kept += layer.kept[r] * treated + layer.kept[0] * (count - treated);
       working = std::max(working, layer.working[r]);
       beside = std::max(beside, layer.paired);
+      if (!moves_activations) continue;
       const double offloaded = offloaded_layers(layout, stage, k);
       away += layer.kept[r] * offloaded;
       layers_away += offloaded;
@@ -102,7 +105,7 @@ double least_on_stages(const std::vector<StageFloor>& stages, const PassFloor& p
     if (moves(kOffloadWeights)) weights *= two_of(floor.layers);
     if (moves(kOffloadOptimizer)) optimizer *= two_of(floor.layers);
     double passing = kept * floor.flight + working + (paired ? beside : 0) + (stage.head ? logits : 0);
-    if (moves(kOffloadActivations)) passing -= away * std::max(0.0, floor.flight - two_of(layers_away));
+    if (moves_activations) passing -= away * std::max(0.0, floor.flight - two_of(layers_away));
     most = std::max(most, weights + floor.held.gradients + optimizer + sequences * passing * (1 + pass.fragmentation));
     if (kRounding * most > enough) break;
   }
