@@ -44,11 +44,12 @@ std::uintptr_t end_of_heap() { return reinterpret_cast<std::uintptr_t>(sbrk(0));
 void reserve(std::uintptr_t at) {
   mallopt(M_MMAP_THRESHOLD, kNeverMapped);
   mallopt(M_TRIM_THRESHOLD, 2 * kReserved);  // what is given back would be faulted in again
-  const std::uintptr_t border = (at / kHugePage + 1) * kHugePage;
-  constexpr std::uintptr_t kBelow = 4096;  // malloc writes at both ends of a block: none of it beyond the border
+  constexpr std::uintptr_t kBelow = 4096;    // malloc writes at both ends of a block: none of it beyond the border
+  // Behind all that the heap has, or what it has would do and it would not grow.
+  const std::uintptr_t border = ((end_of_heap() + 2 * kBelow) / kHugePage + 1) * kHugePage;
   mallopt(M_TOP_PAD, kReserved);
   static void* unused = nullptr;
-  unused = std::malloc(border - at > 2 * kBelow ? border - at - kBelow : kBelow);
+  unused = std::malloc(border - at - kBelow);
   mallopt(M_TOP_PAD, 128 << 10);
   if (unused != nullptr) advise(border, end_of_heap() / kHugePage * kHugePage);
 }

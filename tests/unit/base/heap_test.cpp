@@ -1,6 +1,7 @@
 #include "base/heap.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -44,9 +45,19 @@ bool small_blocks_lie_in_huge_pages() {
   return asked_for_huge_pages(blocks[blocks.size() / 2].get());
 }
 
+/// Leaves room in the heap on both sides of a border of huge pages, mostly.
+void cross_border() {
+  const auto page = [] { return reinterpret_cast<std::uintptr_t>(sbrk(0)) >> 21; };
+  static std::vector<std::unique_ptr<char[]>> blocks;
+  for (const std::uintptr_t first = page(); page() == first && blocks.size() < 4000;) {
+    blocks.push_back(std::make_unique<char[]>(1 << 10));  // no smaller one is free then
+  }
+}
+
 /// Where pages can be asked for, they are, in each thread that wants them; elsewhere the heap stays as it is. 0, or
 /// which line failed.
-int failed_at() {
+int failed_at(bool at_border) {
+  if (at_border) cross_border();
   const bool can = use_huge_pages() && kernel_has_huge_pages();
   if (small_blocks_lie_in_huge_pages() != can) return __LINE__;
   int failed = 0;
@@ -64,7 +75,9 @@ int failed_at() {
 // In a process of its own: after other tests blocks would come from what these gave back.
 TEST(HugePagesDeathTest, AreAskedForInEachThreadThatWantsThem) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(std::exit(failed_at()), testing::ExitedWithCode(0), "");
+  for (const bool at_border : {false, true}) {
+    EXPECT_EXIT(std::exit(failed_at(at_border)), testing::ExitedWithCode(0), "") << at_border;
+  }
 }
 
 }  // namespace
