@@ -277,13 +277,14 @@ double FamilySearch::least_bound(const Family& family, const RunFloors& floors, 
     const bool any = ways.count > 0 && recipes.count(branch.stages->most_treated) > 0;
     if (!any || branch.stages->shapes.empty()) return;
     if (floors_ && !chip_holds(least_memory_of(branch, floors, ways, recipes))) return;
-    if (!placeable(branch)) return;
-    const MemberFloor of = floor_of(branch, floors, ways, in_.request->hw->hbm_capacity.value());
-    if (floors_ && !may_hold(of, recipes)) return;
     const Layout layout = cheapest_recipe(l);
     outline(outlined(&branch.stages->shapes, layout, bound_channels_of(branch)), passes_of(layout), outline_);
     const double cheapest = step_lower_bound(outline_);
     const double each = kBoundRounding / tokens_of(layout);
+    if (each * cheapest >= out) return;  // whether or not it can be placed and fits
+    if (!placeable(branch)) return;
+    const MemberFloor of = floor_of(branch, floors, ways, in_.request->hw->hbm_capacity.value());
+    if (floors_ && !may_hold(of, recipes)) return;
     double step = cheapest;
     if (own && floors_ && leaves_fit_open() && each * step < out) step = fitting_bound(of, recipes, layout, step);
     overlapped = l.ep_overlap && l.schedule != Schedule::kDualPipe && step == cheapest;
