@@ -310,6 +310,11 @@ bool stays_positive(Op op, const TraceNode& a, const TraceNode& b) {
 
 }  // namespace
 
+Traced::Traced(const Traced& other) = default;
+Traced& Traced::operator=(const Traced& other) = default;
+Traced& Traced::operator=(Traced&& other) noexcept = default;
+Traced::~Traced() = default;
+
 Traced::Traced(double constant)
     : node_(std::make_shared<TraceNode>(TraceNode{.value = constant, .positive = constant >= 0})) {}
 

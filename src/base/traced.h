@@ -41,10 +41,17 @@ struct TraceNode {
   bool positive = false;  ///< cannot be below zero, so that a zero beside it in max() says nothing
 };
 
+/// Every formula is compiled for this type too: what each operator calls is out of line and marked cold, by which the
+/// compiler keeps those copies small.
 class Traced {
  public:
   Traced() : Traced(0.0) {}
-  Traced(double constant);  // NOLINT(google-explicit-constructor): a constant is a traced constant
+  [[gnu::cold]] Traced(double constant);  // NOLINT(google-explicit-constructor): a constant is a traced constant
+  [[gnu::cold]] Traced(const Traced& other);
+  Traced(Traced&& other) noexcept = default;
+  [[gnu::cold]] Traced& operator=(const Traced& other);
+  [[gnu::cold]] Traced& operator=(Traced&& other) noexcept;
+  [[gnu::cold]] ~Traced();
   static Traced leaf(double value, std::string_view name, std::string_view source, Dim unit);
 
   double value() const { return node_->value; }
@@ -67,8 +74,8 @@ class Traced {
 
  private:
   explicit Traced(TracePtr node) : node_(std::move(node)) {}
-  static Traced combine(TraceNode::Op op, const Traced& a, const Traced& b);
-  static Traced apply(TraceNode::Op op, const Traced& a);
+  [[gnu::cold]] static Traced combine(TraceNode::Op op, const Traced& a, const Traced& b);
+  [[gnu::cold]] static Traced apply(TraceNode::Op op, const Traced& a);
   TracePtr node_;
 };
 

@@ -23,6 +23,7 @@ std::vector<CoefficientSlot> all_slots() {
   const auto share = [&](const char* path, std::vector<Coefficient E::*> fields) {
     out.push_back({.path = path, .least = 0.02, .fields = std::move(fields)});
   };
+  out.push_back({.path = "matmul_half_dim", .least = 1, .most = 4096, .fields = {&E::matmul_half_dim}});
   share("grouped_matmul", {&E::grouped_matmul});
   out.push_back({.path = "grouped_half_rows", .least = 1, .most = 4096, .fields = {&E::grouped_half_rows}});
   // Runs cannot tell the two phases apart: backward keeps its ratio to forward.
@@ -38,6 +39,7 @@ std::vector<CoefficientSlot> all_slots() {
   share("overlap.cp", {&E::overlap_cp});
   share("overlap.ep", {&E::overlap_ep});
   share("overlap.ep_paired", {&E::overlap_ep_paired});
+  share("overlap.pp", {&E::overlap_pp});
   share("captured_share", {&E::captured_share});
   out.push_back({.path = "kernel_overhead", .least = 1e-7, .most = 1e-3, .fields = {&E::kernel_overhead}});
   out.push_back({.path = "expert_overhead", .least = 1e-6, .most = 1e-2, .fields = {&E::expert_overhead}});

@@ -74,10 +74,12 @@ std::string name_of(const ConfigNode& document, const std::string& file) {
   return inside.substr(0, inside.size() - std::string_view(".yaml").size());
 }
 
-/// Long tables, most of the catalog's bytes, are deflated; what every question reads is there at once.
-std::string stored(const std::string& both) {
-  constexpr std::size_t kLong = 16 << 10;
-  if (both.size() < kLong) return both;
+/// What is long is deflated; of the folders of which a list reads every file only the longest, so that a list starts at
+/// once.
+std::string stored(const std::string& folder, const std::string& both) {
+  const bool listed = folder == "hardware/" || folder == "models/";
+  const std::size_t longest = (listed ? 8U : 2U) << 10U;
+  if (both.size() < longest) return both;
   uLongf size = compressBound(both.size());
   std::string out(size, '\0');
   const int state = compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(both.data()),
@@ -103,7 +105,7 @@ std::string entry(const fs::path& root, const std::string& file, std::size_t pla
     for (const ConfigNode& item : aliases->items) labels.emplace(folder + folded(item.text), place);
   }
   const std::string packed = pack(document, text);
-  const std::string bytes = stored(text + packed);
+  const std::string bytes = stored(folder, text + packed);
   return fmt::format("    {{{}, {}, {},\n     {{{}, {}}}, {}, {}}},\n", text_literal(file),
                      text_literal(name_of(document, file)), text_literal(aliases_of(document, text, file)),
                      literal(bytes), bytes.size(), text.size(), packed.size());

@@ -2,7 +2,7 @@
 set(api_sources src/api/program.cpp src/api/scalecalc.cpp)
 # Before the libraries, so that of functions compiled twice (of templates, and inline) the fast ones are taken.
 set(fast_objects $<TARGET_OBJECTS:scalecalc_layouts> $<TARGET_OBJECTS:scalecalc_search>
-                 $<TARGET_OBJECTS:scalecalc_base>)
+                 $<TARGET_OBJECTS:scalecalc_reading> $<TARGET_OBJECTS:scalecalc_base>)
 
 add_library(scalecalc_api STATIC ${api_sources})
 target_link_libraries(scalecalc_api PUBLIC scalecalc_options PRIVATE scalecalc_cli scalecalc_warnings)

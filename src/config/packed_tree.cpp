@@ -1,7 +1,7 @@
 // A node is a letter (p scalar that stands at its span as it is, s another scalar, q quoted scalar, l list, m map), its
 // span (line, column, length), then its text, its items, or its entries with the key and the key's span before each
 // value; a key is its span and nothing, where it stands there as it is, or its text. Numbers are base 128, low digits
-// first.
+// first. Lines and columns count from the span before: what is written alike is packed alike, and deflates well.
 #include "config/packed_tree.h"
 
 #include <algorithm>
@@ -20,6 +20,27 @@ void put(std::string& out, std::size_t number) {
   for (; number > kLowBits; number >>= kBits) out += static_cast<char>((number & kLowBits) | kMore);
   out += static_cast<char>(number);
 }
+
+/// Differences: 0, -1, 1, -2 ... as 0, 1, 2, 3 ...
+std::size_t folded_sign(int difference) {
+  return difference < 0 ? static_cast<std::size_t>(-1 - difference) * 2 + 1 : static_cast<std::size_t>(difference) * 2;
+}
+
+int unfolded_sign(std::size_t number) {
+  const int half = static_cast<int>(number / 2);
+  return number % 2 == 0 ? half : -1 - half;
+}
+
+/// Where the next span is expected: on the line of the last, after it.
+struct Cursor {
+  int line = 1;
+  int column = 1;
+
+  void move(const SourceSpan& span) {
+    line = span.line;
+    column = span.column + span.length;
+  }
+};
 
 void put(std::string& out, std::string_view text) {
   put(out, text.size());
@@ -82,9 +103,13 @@ class Packer {
 
  private:
   void add(const SourceSpan& span) {
-    for (const int number : {span.line, span.column, span.length}) put(out_, static_cast<std::size_t>(number));
+    put(out_, folded_sign(span.line - cursor_.line));
+    put(out_, folded_sign(span.column - cursor_.column));
+    put(out_, static_cast<std::size_t>(span.length));
+    cursor_.move(span);
   }
 
+  Cursor cursor_;
   std::vector<std::string_view> lines_;
   std::string out_;
 };
@@ -156,9 +181,10 @@ class Unpacker {
 
   void place(SourceSpan& out) {
     out.file = file_;
-    out.line = static_cast<int>(number());
-    out.column = static_cast<int>(number());
+    out.line = cursor_.line + unfolded_sign(number());
+    out.column = cursor_.column + unfolded_sign(number());
     out.length = static_cast<int>(number());
+    cursor_.move(out);
     const std::size_t line = static_cast<std::size_t>(out.line);
     if (line < 1 || line > lines_.size()) return;
     SharedText& shown = shown_[line - 1];
@@ -167,6 +193,7 @@ class Unpacker {
   }
 
   std::string_view rest_;
+  Cursor cursor_;
   std::vector<std::string_view> lines_;
   std::vector<SharedText> shown_;  ///< the lines that something stands on, each once
   SharedText file_;
