@@ -74,12 +74,12 @@ std::string name_of(const ConfigNode& document, const std::string& file) {
   return inside.substr(0, inside.size() - std::string_view(".yaml").size());
 }
 
-/// What is long is deflated; of the folders of which a list reads every file only the longest, so that a list starts at
-/// once.
+/// What is long is deflated; in the folders of which a list reads every file only what is longest, so that a list
+/// starts at once.
 std::string stored(const std::string& folder, const std::string& both) {
   const bool listed = folder == "hardware/" || folder == "models/";
-  const std::size_t longest = (listed ? 8U : 2U) << 10U;
-  if (both.size() < longest) return both;
+  const std::size_t least = (listed ? 8U : 2U) << 10U;
+  if (both.size() < least) return both;
   uLongf size = compressBound(both.size());
   std::string out(size, '\0');
   const int state = compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(both.data()),
