@@ -23,6 +23,7 @@ std::vector<CoefficientSlot> all_slots() {
   const auto share = [&](const char* path, std::vector<Coefficient E::*> fields) {
     out.push_back({.path = path, .least = 0.02, .fields = std::move(fields)});
   };
+  share("block_scaled", {&E::block_scaled});
   out.push_back({.path = "matmul_half_dim", .least = 1, .most = 4096, .fields = {&E::matmul_half_dim}});
   share("grouped_matmul", {&E::grouped_matmul});
   out.push_back({.path = "grouped_half_rows", .least = 1, .most = 4096, .fields = {&E::grouped_half_rows}});

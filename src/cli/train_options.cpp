@@ -368,8 +368,8 @@ void refuse_meaningless(const Arguments& arguments, const ResolvedQuestion& job)
   const Efficiency& e = job.efficiency;
   refuse(arguments.value("--graphs") != "none" && (e.kernel_overhead.value <= 0 || e.captured_share.value >= 1),
          {"--graphs"}, fmt::format("a host launches no kernels of {} one by one", job.hw.name), "leave it out");
-  refuse(e.cast.value <= 0 && e.host_overhead.value <= 0 && e.row_scaled.value == 1, {"--fp8-recipe"},
-         fmt::format("these coefficients of {} know no cost of casts", job.hw.name), "leave it out");
+  refuse(e.cast.value <= 0 && e.host_overhead.value <= 0 && e.row_scaled.value == 1 && e.block_scaled.value == 1,
+         {"--fp8-recipe"}, fmt::format("these coefficients of {} know no cost of casts", job.hw.name), "leave it out");
   reader.finish();
 }
 

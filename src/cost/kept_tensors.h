@@ -36,10 +36,19 @@ double input_bytes(const Op<R>& op, const Workload& workload, double each) {
   return out;
 }
 
+/// Whether what a projection leaves is what the activation of an MLP reads.
+template <class R>
+bool is_activated(const Op<R>& op) {
+  const bool matmul = op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul;
+  return matmul && (op.tp == TpRule::kColumn || op.tp == TpRule::kExpert) &&
+         (op.part == Part::kMlp || op.part == Part::kExperts);
+}
+
 /// Of an element kept, `activation` being one in the stream's format.
 template <class R>
 double kept_bytes_each(const Op<R>& op, const Workload& workload, double activation) {
   const double mask = workload.dropout && op.masked ? 1 : 0;
+  if (op.input == KeptInput::kNo && workload.memory.fp8_activation_inputs && is_activated(op)) activation = 1;
   if (op.input == KeptInput::kNo) {
     return activation + mask + (workload.memory.adapter_dropout ? op.adapters * (activation + 1) : 0);
   }

@@ -205,7 +205,10 @@ typename OpWork<R>::Shape OpWork<R>::dense_shape(const Op<R>& op) const {
 template <class R>
 FlopsPerSecondOf<R> OpWork<R>::matmul_rate(DType dtype) const {
   const FlopsPerSecondOf<R>& rate = chip_.matmul[static_cast<std::size_t>(dtype)];
-  return is_cast(dtype) && workload_.scaling() == Scaling::kRow ? rate * chip_.row_scaled : rate;
+  if (!is_cast(dtype)) return rate;
+  if (workload_.scaling() == Scaling::kRow) return rate * chip_.row_scaled;
+  const bool blocks = workload_.scaling() == Scaling::kBlock && dtype != DType::kFp4;  // whose own rate is of blocks
+  return blocks ? rate * chip_.block_scaled : rate;
 }
 
 /// The routed tokens of this chip's experts; the fullest expert rank sets the pace.

@@ -48,6 +48,7 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   }
   out.cast = coefficient(e.cast, "efficiency.cast");
   if (e.row_scaled.value != 1) out.row_scaled = coefficient(e.row_scaled, "efficiency.row_scaled");
+  if (e.block_scaled.value != 1) out.block_scaled = coefficient(e.block_scaled, "efficiency.block_scaled");
   out.half_dim = coefficient(e.matmul_half_dim, "efficiency.matmul_half_dim");
   out.grouped = coefficient(e.grouped_matmul, "efficiency.grouped_matmul");
   out.grouped_half_rows = coefficient(e.grouped_half_rows, "efficiency.grouped_half_rows");

@@ -21,9 +21,10 @@ struct ChipRates {
   BytesPerSecondOf<R> hbm;
   BytesPerSecondOf<R> host;  ///< to and from the host's memory, each way; 0: not published
   BytesPerSecondOf<R>
-      host_memory;    ///< the chip's share of that memory's own rate, both ways together; 0: not published
-  R cast{0.0};        ///< share of casting's traffic that shows
-  R row_scaled{1.0};  ///< rate of matmuls with a scale for each row over that of those with one for all
+      host_memory;      ///< the chip's share of that memory's own rate, both ways together; 0: not published
+  R cast{0.0};          ///< share of casting's traffic that shows
+  R row_scaled{1.0};    ///< rate of matmuls with a scale for each row over that of those with one for all
+  R block_scaled{1.0};  ///< and with one for each short block
   R half_dim{0.0};
   R grouped{1.0};
   R grouped_half_rows{0.0};

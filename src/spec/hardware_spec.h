@@ -165,7 +165,8 @@ struct Efficiency {
   std::string not_fitted;  ///< why not, of a stack that was measured: "a fit to 183 runs ... errs by ..."
   std::string confidence;  ///< which family's coefficients these are and what the chip's file replaced, and from what
   std::array<Coefficient, kDTypeCount> matmul;  ///< fraction of the dense peak that large matmuls reach
-  Coefficient row_scaled{1, 0, ""};  ///< 8-bit matmuls with a scale for each row relative to those with one for all
+  Coefficient row_scaled{1, 0, ""};    ///< 8-bit matmuls with a scale for each row relative to those with one for all
+  Coefficient block_scaled{1, 0, ""};  ///< and those with a scale for each short block
   Coefficient matmul_half_dim{0, 0, ""};    ///< fraction falls by x/(x + this) in each of m, n, k
   Coefficient grouped_matmul;               ///< expert matmuls relative to dense ones, many rows per expert
   Coefficient grouped_half_rows{0, 0, ""};  ///< and they fall by rows / (rows + this) with few rows per expert

@@ -207,7 +207,9 @@ void read_attention(CoefficientReader& reader, Efficiency& out) {
 
 void read_all(CoefficientReader& reader, Efficiency& out) {
   read_matmul(reader, out);
-  if (reader.fields().has("row_scaled")) reader.read("row_scaled", UnitKind::kFraction, kFraction, out.row_scaled);
+  for (const auto& [key, scaled] : {std::pair{"row_scaled", &out.row_scaled}, {"block_scaled", &out.block_scaled}}) {
+    if (reader.fields().has(key)) reader.read(key, UnitKind::kFraction, kFraction, *scaled);
+  }
   reader.read("matmul_half_dim", UnitKind::kNumber, {0, 4096}, out.matmul_half_dim);
   reader.read("grouped_matmul", UnitKind::kFraction, kFraction, out.grouped_matmul);
   reader.read("grouped_half_rows", UnitKind::kNumber, {0, 65536}, out.grouped_half_rows);
@@ -426,6 +428,7 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
   for (Coefficient& c : out.matmul) share(c);
   for (Coefficient* c : {&out.grouped_matmul,
                          &out.row_scaled,
+                         &out.block_scaled,
                          &out.attention_forward,
                          &out.attention_backward,
                          &out.scan_forward,

@@ -41,7 +41,10 @@ struct StackMemory {
   bool keeps_expert_outputs = true;  ///< what the experts return stays until the backward pass
   bool keeps_gathered = false;       ///< inputs that tensor ranks gather stay gathered (no second all-gather)
   bool quantized_inputs = false;     ///< inputs of matmuls of 8 bits and fewer are kept in these alone
-  bool drops_out = false;            ///< unless a script says otherwise, as those of models with gated MLPs do
+  /// What a gated MLP's activation reads is kept in 8 bits (Megatron's activation_func_fp8_input_store): of runs that
+  /// say so.
+  bool fp8_activation_inputs = false;
+  bool drops_out = false;  ///< unless a script says otherwise, as those of models with gated MLPs do
   bool regathers_in_pipeline =
       true;                ///< false: under a pipeline ZeRO-3 keeps weights gathered over the step, as ZeRO-1
   double gate_copies = 0;  ///< more tensors as wide as the MLP that an unfused gate keeps

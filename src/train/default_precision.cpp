@@ -92,13 +92,16 @@ void choose_fp8_recipe(std::optional<Scaling> asked, ResolvedQuestion& out) {
                     "--precision fp8");
   }
   w.precision.scaling = asked;
-  if (asked == Scaling::kRow && out.efficiency.row_scaled.value == 1) {
+  const auto unmeasured = [&](Scaling scaling, const Coefficient& rate, std::string_view each, const char* name) {
+    if (asked != scaling || rate.value != 1) return;
     out.assumptions.push_back(
-        Assumption{fmt::format("matmuls with a scale for each row were measured on no {}: as fast as with one for all",
-                               out.hw.name),
+        Assumption{fmt::format("matmuls with a scale for each {} were measured on no {}: as fast as with one for all",
+                               each, out.hw.name),
                    "--fp8-recipe", "docs/model.md", true}
-            .as("row_scaled"));
-  }
+            .as(name));
+  };
+  unmeasured(Scaling::kRow, out.efficiency.row_scaled, "row", "row_scaled");
+  unmeasured(Scaling::kBlock, out.efficiency.block_scaled, "block", "block_scaled");
   if (asked) return;
   out.assumptions.push_back(Assumption{w.runtime.current_scaling
                                            ? "8-bit operands are scaled by the largest value of the tensor itself"

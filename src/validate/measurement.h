@@ -94,6 +94,7 @@ struct Measurement : MeasuredFacts {
   std::optional<bool> expert_overlap;      ///< expert all-to-alls under another microbatch's compute
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
   std::optional<double> expert_capacity;  ///< most a expert takes, in its mean load
+  bool fp8_activation_inputs = false;     ///< of gated MLPs, kept in 8 bits
   std::optional<bool> dropout;            ///< after attention and MLP; absent: as the stack does
   std::optional<bool> fused_loss;  ///< logits and their gradient are all that the loss holds, in 16 bits; absent:
                                    ///< where it was compiled

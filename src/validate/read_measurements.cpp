@@ -288,6 +288,7 @@ class RowReader {
       out_.dp_overlap = static_cast<CommOverlap>(*hidden);
     }
     if (f_.has("dropout")) out_.dropout = f_.flag("dropout", false);
+    out_.fp8_activation_inputs = f_.flag("fp8_activation_inputs", false);
     if (f_.has("fused_loss")) out_.fused_loss = f_.flag("fused_loss", false);
     out_.chunked_loss = f_.flag("chunked_loss", false);
     if (f_.has("compile")) out_.compiled = f_.flag("compile", false);

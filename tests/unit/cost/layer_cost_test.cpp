@@ -193,6 +193,16 @@ TEST(TensorsKept, Fp8RecipesKeepMatmulInputsInEightBits) {
   EXPECT_DOUBLE_EQ(wide - kept(kind, {}, workload), kSeq * static_cast<double>(2 * model.d_model + model.mlp.d_ff));
 }
 
+/// Gate and up-projection leave what the activation reads, a byte an element less of each.
+TEST(TensorsKept, ActivationInputsInEightBits) {
+  const LayerKind kind{MixerKind::kFull, FfnKind::kDense};
+  const ModelSpec model = test::hybrid_model(7, false);
+  Workload workload = test::workload();
+  const double wide = kept(kind, {}, workload);
+  workload.memory.fp8_activation_inputs = true;
+  EXPECT_DOUBLE_EQ(wide - kept(kind, {}, workload), kSeq * static_cast<double>(2 * model.mlp.d_ff));
+}
+
 /// Mamba 1 sums the step and state projections, 64 + 2 x 16 of 1,024 elements of two bytes, before its scan: one whole
 /// collective, however narrow.
 TEST(TensorCommunication, MambaOneSumsInsideItsMixer) {

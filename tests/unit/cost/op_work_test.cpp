@@ -161,6 +161,11 @@ TEST_F(OperationWork, RowsWithScalesOfTheirOwnAreMultipliedMoreSlowly) {
   EXPECT_EQ(work(chip).work(column(), false).compute.value(), 1440);
   workload_.precision.scaling = Scaling::kRow;
   EXPECT_EQ(work(chip).work(column(), false).compute.value(), 2880);
+  chip.block_scaled = 0.25;
+  workload_.precision.scaling = Scaling::kBlock;
+  EXPECT_EQ(work(chip).work(column(), false).compute.value(), 5760);
+  workload_.precision = precision_of("nvfp4");  // whose rate is of blocks already
+  EXPECT_EQ(work(chip).work(column(), false).compute.value(), 1440);
 }
 
 /// 8 + 4 elements wide twice over, on 24 tokens of half of the heads. In the mean a query sees four keys.

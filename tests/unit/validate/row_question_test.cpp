@@ -249,6 +249,9 @@ TEST(RowQuestion, MemoryIsTheStacks) {
   EXPECT_EQ(question(row).resolved.workload.memory.logit_bytes, kFusedLogitBytes);
   row.dropout = true;
   EXPECT_TRUE(question(row).resolved.workload.dropout);
+  EXPECT_FALSE(question(row).resolved.workload.memory.fp8_activation_inputs);
+  EXPECT_TRUE(
+      question(test::measurement("  fp8_activation_inputs: true\n")).resolved.workload.memory.fp8_activation_inputs);
 }
 
 TEST(RowQuestion, ALossInChunksIsSaid) {
