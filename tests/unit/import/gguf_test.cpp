@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "model/accounting.h"
 #include "model/checkpoint_check.h"
 #include "spec/load.h"
+#include "support/scratch.h"
 
 namespace scalecalc {
 namespace {
@@ -90,9 +89,8 @@ std::string header(const std::string& architecture, const std::vector<Described>
 }
 
 std::string written(const std::string& name, const std::string& bytes) {
-  const std::string path = (std::filesystem::path(testing::TempDir()) / name).string();
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
+  static const test::Scratch scratch;
+  return scratch.put(name, bytes);
 }
 
 std::string problem_of(const std::string& path) {
