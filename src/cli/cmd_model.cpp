@@ -91,9 +91,8 @@ constexpr const char* kModelExample = "for example: scalecalc model llama3-70b";
 /// Ends with the longest sequence the model is published for.
 std::vector<double> default_contexts(const ModelSpec& model) {
   std::vector<double> out;
-  const auto longest = static_cast<double>(model.max_seq);
-  for (double seq = 1024; seq < longest; seq *= 4) out.push_back(seq);
-  out.push_back(longest);
+  for (std::int64_t seq = 1024; seq < model.max_seq; seq *= 4) out.push_back(static_cast<double>(seq));
+  out.push_back(static_cast<double>(model.max_seq));
   return out;
 }
 

@@ -286,8 +286,8 @@ TrainQuestion probe_of(const Arguments& arguments) {
 }  // namespace
 
 std::span<const Flag> export_flags(Modes modes) {
-  static std::map<Modes, std::vector<Flag>> kAll;
-  std::vector<Flag>& out = kAll[modes];
+  static std::map<Modes, std::vector<Flag>> all;
+  std::vector<Flag>& out = all[modes];
   if (!out.empty()) return out;
   static const std::string kHelp = fmt::format(
       "write the plan shown in detail as a launch file: {}; of a server {} (without a FILE instead of the "

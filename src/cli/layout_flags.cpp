@@ -166,7 +166,7 @@ Flag layout_flag(std::string_view dimension, std::string_view help) {
     std::vector<std::string_view> views;
     std::string value;  ///< what help calls it, where a number may follow
   };
-  static std::map<std::string_view, Named> kNamed = [] {
+  static const std::map<std::string_view, Named> kNamed = [] {
     std::map<std::string_view, Named> out;
     for (const LayoutDimension& d : layout_dimensions()) {
       if (d.kind != DimensionKind::kWord && d.most - d.least > kMostWords) continue;

@@ -269,7 +269,7 @@ ExpertLoad ExpertLoad::zipf(const MoeSpec& moe, double alpha) {
   }
   const auto chosen = static_cast<double>(moe.top_k);
   for (auto& [ranks, fullest] : out.fullest_) {
-    const double block = static_cast<double>(moe.experts / ranks);
+    const double block = static_cast<double>(moe.experts) / static_cast<double>(ranks);
     fullest = std::clamp(fullest, 1.0, std::max(1.0, std::min(chosen, block) * static_cast<double>(ranks) / chosen));
   }
   return out;

@@ -99,8 +99,8 @@ RunBound FamilySearch::run_bound(const Family& family) {
     seconds = std::min(seconds, whole_model_time(in, cheapest_passes(layout)));
   }
   const RunBound out{kBoundRounding * seconds / static_cast<double>(sequences),
-                     {activation_floor(input(&whole_model_, largest.layout, free_)),
-                      std::make_shared<const PassFloor>(pass_floor(input(&whole_model_, largest.layout, free_)))}};
+                     {activation_floor(input(&whole_model_, largest.layout, kFree)),
+                      std::make_shared<const PassFloor>(pass_floor(input(&whole_model_, largest.layout, kFree)))}};
   family_ = nullptr;  // it was of here alone
   known_.add(inner, network, out);
   return out;
@@ -198,7 +198,7 @@ bool FamilySearch::too_large(const Branch& branch, const RunFloors& floors) {
 std::vector<std::uint64_t> FamilySearch::count(const Run& run, const RunFloors& floors, SearchStats& stats) {
   std::vector<std::uint64_t> out(run.size(), in_.request->counts ? 0 : 1);
   if (!in_.request->counts) return out;
-  const auto add = [&](Alike&& alike) {
+  const auto add = [&](const Alike& alike) {
     if (alike.members == 0) return;
     stats.add_cuts(alike.ways->cuts, alike.members);
     for (const RecipeVerdict::Refused& refused : alike.recipes->refused) {
@@ -236,7 +236,7 @@ std::vector<std::uint64_t> FamilySearch::count(const Run& run, const RunFloors& 
       }
     }
   });
-  for (Alike& known : last) add(std::move(known));
+  for (const Alike& known : last) add(known);
   return out;
 }
 

@@ -249,15 +249,15 @@ void FamilySearch::visit_recipe(const Member& member, std::size_t which) {
     return;
   }
   prepare(member);
-  tables_.recipe(input(member.stages, layout, free_));
+  tables_.recipe(input(member.stages, layout, kFree));
   if (recipe.some && !tables_.keeps_everything(recipe.loss)) {
     const Recipe everything{Remat::kNone, true, recipe.loss};
-    tables_.keep_everything(input(member.stages, with_recipe(member.branch->layout, everything), free_));
+    tables_.keep_everything(input(member.stages, with_recipe(member.branch->layout, everything), kFree));
   }
   if (layout.loss != LossKind::kWhole) {
     Layout plain = layout;
     plain.loss = LossKind::kWhole;
-    tables_.plain_loss(input(member.stages, plain, free_));
+    tables_.plain_loss(input(member.stages, plain, kFree));
   }
   if (!may_fit(member, layout, member.recipes->offload[which])) return cut(Reject::kMemory, layouts);
   layout = more_done(layout, least);

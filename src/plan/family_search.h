@@ -257,7 +257,7 @@ class FamilySearch {
   const Channel<double>& alone(const Alone& group);
 
   static constexpr Reader<double> kReader{};
-  inline static const MeshChannels<double> free_{};
+  inline static const MeshChannels<double> kFree{};
   const SearchInputs& in_;
   const Space& space_;
   RunBounds& known_;
@@ -271,10 +271,10 @@ class FamilySearch {
   const Family* family_ = nullptr;  ///< being visited or bounded
   BoundChannels bound_of_;          ///< what bound_phases_ were computed on
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
-  std::array<PhaseTotals, kRematCount * 32> bound_phases_;
-  std::array<bool, kRematCount * 32> is_bounded_{};            ///< which of bound_phases_ are of this family
-  std::vector<std::size_t> bounded_;                           ///< their indices
-  Phases<double> being_bounded_;                               ///< what their sums are made of
+  std::array<PhaseTotals, std::size_t{kRematCount} * 32> bound_phases_;
+  std::array<bool, std::size_t{kRematCount} * 32> is_bounded_{};  ///< which of bound_phases_ are of this family
+  std::vector<std::size_t> bounded_;                              ///< their indices
+  Phases<double> being_bounded_;                                  ///< what their sums are made of
   std::array<std::optional<Phases<double>>, 2> plain_phases_;  ///< the same that all policies share: see plain_phases
   std::array<const PassTotals*, 2> cheapest_{};                ///< the same of the cheapest recipe: see cheapest_passes
   std::array<PassTotals, 2> scaled_;                           ///< of a larger microbatch, paired or not

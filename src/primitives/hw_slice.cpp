@@ -150,8 +150,8 @@ class Slicer {
     const auto longest = std::max_element(shape_.begin(), shape_.end());
     if (*longest < 2 || !publishes_bandwidth(hw_, 0)) return;
     const std::size_t axis = static_cast<std::size_t>(longest - shape_.begin());
-    const Traced across =
-        kReader.input(static_cast<double>(chips_ / *longest), "lines along the longest axis", source_);
+    const Traced across = kReader.input(static_cast<double>(chips_) / static_cast<double>(*longest),
+                                        "lines along the longest axis", source_);
     const Traced cut = kReader.input(out_.wraps[axis] ? 2 : 1, "links cut on each", "wraparound");
     out_.bisection_one_way = named(NamedRates(hw_).link() * (across * cut), "bisection bandwidth, one way",
                                    "book ch. 3: links across a cut through the longest axis");

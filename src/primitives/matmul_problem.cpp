@@ -203,9 +203,9 @@ void splits(const Mesh& mesh, std::string_view text, AxisList& prefix, std::vect
     out.push_back(prefix);
     return;
   }
-  for (std::uint8_t a = 0; a < mesh.axes.size(); ++a) {
+  for (std::size_t a = 0; a < mesh.axes.size(); ++a) {
     if (!text.starts_with(mesh.axes[a].name)) continue;
-    prefix.push_back(a);
+    prefix.push_back(static_cast<std::uint8_t>(a));
     splits(mesh, text.substr(mesh.axes[a].name.size()), prefix, out);
     prefix.pop_back();
   }

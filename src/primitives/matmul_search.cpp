@@ -163,7 +163,8 @@ class Search {
       // Every cut is shown, with and without detours.
       std::vector<MatmulPlan>& own = kept[{key_of(cut), {}, plan.detour}];
       if (!own.empty() && !better(plan, own.front())) return;
-      own.assign(1, std::move(plan));
+      own.clear();
+      own.push_back(std::move(plan));
     } else {
       keep_undominated(kept[{last ? key_of(cut) : CutKey{}, found->result, false}], std::move(plan));
     }

@@ -74,7 +74,8 @@ class Multiplier {
       double out = 1;
       for (std::size_t i = 0; i < loops.size(); ++i) {
         if (loops[i].kind != kind) continue;
-        out *= static_cast<double>(problem_.tables.dims[loops[i].dim].size / problem_.tables.mesh.ways(cut[i]));
+        out *= static_cast<double>(problem_.tables.dims[loops[i].dim].size) /
+               static_cast<double>(problem_.tables.mesh.ways(cut[i]));
       }
       return kReader.input(out, name, "a chip's part");
     };

@@ -38,8 +38,8 @@ std::int64_t Mesh::ways(const AxisList& list) const {
 
 AxisList Mesh::list(AxisMask mask) const {
   AxisList out;
-  for (std::uint8_t a = 0; a < axes.size(); ++a) {
-    if ((mask >> a & 1U) != 0) out.push_back(a);
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if ((mask >> a & 1U) != 0) out.push_back(static_cast<std::uint8_t>(a));
   }
   return out;
 }
@@ -180,7 +180,8 @@ void assign_axes(AxisMask available, std::size_t targets,
 
 AxisMask unmoved(const Sharding& a, const Sharding& b, std::size_t mesh_axes) {
   AxisMask out = 0;
-  for (std::uint8_t axis = 0; axis < mesh_axes; ++axis) {
+  for (std::size_t i = 0; i < mesh_axes; ++i) {
+    const auto axis = static_cast<std::uint8_t>(i);
     if (place_of(a, axis) == place_of(b, axis)) out |= AxisMask{1} << axis;
   }
   return out;

@@ -476,13 +476,12 @@ class SwitchedRules {
               {"tp_limit_two_nodes", "node + F W_node / C", "chips",
                "the same over two nodes: F > alpha_node (Y - node)", source},
               two, holds);
-    const Traced inside = limit;
     list_.add(BoundGroup::kTensor,
               {"tp_limit_over_nodes", "min(F W_gpu / C, node + F W_node / C)", "chips",
                "over any number of nodes, whose network and that inside them both keep up: a gather over M nodes sends "
                "(M-1)/M, so F > alpha_node (Y - node) whatever M is",
                source},
-              min(inside, two));
+              min(limit, two));
   }
 
   void experts() {

@@ -194,7 +194,7 @@ void QueueServer::submit(const QueueJob& job) {
   Sequence sequence{.job = job, .record = {.id = job.id}};
   sequence.brings_cache = job.generated > 0;
   sequence.target = job.prompt + std::max<std::int64_t>(job.generated - 1, 0);
-  waiting_.push_back(std::move(sequence));
+  waiting_.push_back(sequence);
 }
 
 void QueueServer::step(double until) {
@@ -240,11 +240,11 @@ bool QueueServer::prompts_wait(std::int64_t decoding) {
 
 void QueueServer::admit_transferred() {
   while (!waiting_.empty() && waiting_.front().brings_cache && may_join(waiting_.front())) {
-    Sequence sequence = std::move(waiting_.front());
+    Sequence sequence = waiting_.front();
     waiting_.pop_front();
     received_ -= std::min<std::size_t>(received_, 1);
     sequence.prefilled = sequence.target;
-    join(std::move(sequence));
+    join(sequence);
   }
 }
 
@@ -267,7 +267,7 @@ void QueueServer::join(Sequence sequence) {
   prefixes_.shrink_to(free_blocks_);
   if (!sequence.was_admitted) sequence.record.admitted_s = clock_;
   sequence.was_admitted = true;
-  running_.push_back(std::move(sequence));
+  running_.push_back(sequence);
 }
 
 std::int64_t QueueServer::kept_tokens(const PromptBlocks& blocks, std::int64_t prompt) const {
@@ -317,7 +317,7 @@ void QueueServer::leave_blocks(Sequence& s) {
 }
 
 void QueueServer::evict_last() {
-  Sequence sequence = std::move(running_.back());
+  Sequence sequence = running_.back();
   running_.pop_back();
   leave_blocks(sequence);
   totals_.evictions += 1;
@@ -325,7 +325,7 @@ void QueueServer::evict_last() {
   sequence.brings_cache = false;
   // The last token made is computed with the others and gives the next one.
   sequence.target = sequence.job.prompt + sequence.job.generated;
-  waiting_.push_front(std::move(sequence));
+  waiting_.push_front(sequence);
   ++received_;
 }
 
@@ -361,10 +361,10 @@ void QueueServer::choose_chunks(std::int64_t budget, bool admit) {
     if (!running_[i].decodes()) take(i);
   }
   while (admit && budget > 0 && received_ > 0 && !waiting_.front().brings_cache && may_join(waiting_.front())) {
-    Sequence sequence = std::move(waiting_.front());
+    Sequence sequence = waiting_.front();
     waiting_.pop_front();
     --received_;
-    join(std::move(sequence));
+    join(sequence);
     take(running_.size() - 1);
   }
 }

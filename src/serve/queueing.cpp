@@ -186,7 +186,8 @@ class Simulation {
     for (std::int64_t first = 0; first < clients_.value_or(1); ++first) send_next(0);
     for (;;) {
       if (should_stop(pools_.prefill.stop)) throw Stopped();
-      const double next = events_.empty() ? kNever : events_.top().time_s;
+      double next = kNever;
+      if (!events_.empty()) next = events_.top().time_s;
       if (const std::optional<std::size_t> server = furthest_behind(next)) {
         advance(*server, next);
       } else if (!events_.empty()) {

@@ -223,9 +223,9 @@ std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, const Se
       continue;
     }
     if (placed(*system_.hw, slice, layout).empty()) continue;
-    Placement placement = best_placement(basis_, layout, slice);
+    const Placement placement = best_placement(basis_, layout, slice);
     ServingCost<double> cost(basis_, layout, slice, placement);
-    out.push_back({layout, &slice, std::move(placement), std::move(memory), std::move(cost), nullptr});
+    out.push_back({layout, &slice, placement, std::move(memory), std::move(cost), nullptr});
   }
   return out;
 }

@@ -13,9 +13,10 @@ std::optional<double> batch_to_fill(const PlanRequest& request, const Plan& fast
   if (busy(fastest) || request.workload.batch_seqs >= chips) return std::nullopt;
   PlanRequest larger = request;
   // A sequence for each chip leaves nothing to gain from more.
-  for (double seqs = 2 * request.workload.batch_seqs; seqs < 2 * chips; seqs *= 2) {
+  double& seqs = larger.workload.batch_seqs;
+  while (seqs < chips) {
     if (stop && stop()) return std::nullopt;
-    larger.workload.batch_seqs = seqs;
+    seqs *= 2;
     const PlanResult result = Planner(larger, stop).best({.objective = Objective::kTime, .top = 1});
     if (!result.plans.empty() && busy(result.plans.front())) {
       return seqs * static_cast<double>(request.workload.seq);

@@ -111,8 +111,8 @@ TEST(StackRuntime, TensorRanksWaitedAndSentAllOfAStagesOutput) {
   EXPECT_TRUE(settled("").hides_tensor && settled("").shards_sends) << "today";
 }
 
-/// XLA's loop over layers on a TPU gathers a layer's weights in its own turn; Ironwood's recipes schedule over layers, and
-/// GPUs have another scheduler.
+/// XLA's loop over layers on a TPU gathers a layer's weights in its own turn; Ironwood's recipes schedule over layers,
+/// and GPUs have another scheduler.
 TEST(StackRuntime, GathersOfExpertsWaitForTheirLayerOnSomeChips) {
   const auto waits = [](const char* stack, const char* architecture, const char* chip) {
     StackRuntime out = runtime_of(stack);

@@ -74,8 +74,8 @@ TEST(Recommended, UnmeasuredMechanismsMustBringMoreThanTheyCouldBeWrongBy) {
   ASSERT_GT(best_measured, 0);
   const Recommendation& r = *a.recommended;
   EXPECT_EQ(unmeasured(r.plan), best_measured > (1 + kUnmeasuredGain) * best);
-  // A faster plan that was left aside need not be among those shown: where only a chip's last bytes are kept free, it may
-  // be one that moves its optimizer to the host, which those shown need not.
+  // A faster plan that was left aside need not be among those shown: where only a chip's last bytes are kept free, it
+  // may be one that moves its optimizer to the host, which those shown need not.
   if (!unmeasured(r.plan) && best_measured > best) {
     EXPECT_TRUE(r.measured_only);
   }
