@@ -400,6 +400,9 @@ void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& 
   StackMemory& rules = w.memory;
   choose_overlap(row, w);
   if (row.dropout) w.dropout = *row.dropout;
+  if (row.fp8_activation_inputs && !out.resolved.model.mlp.gated) {
+    throw NotPredicted("what the activation reads is kept in 8 bits of gated MLPs alone", "fp8_activation_inputs");
+  }
   rules.fp8_activation_inputs = row.fp8_activation_inputs;
   const bool compiled = row.compiled.value_or(false);
   if (row.fused_loss.value_or(compiled)) rules.logit_bytes = std::min(rules.logit_bytes, kFusedLogitBytes);

@@ -254,6 +254,14 @@ TEST(RowQuestion, MemoryIsTheStacks) {
       question(test::measurement("  fp8_activation_inputs: true\n")).resolved.workload.memory.fp8_activation_inputs);
 }
 
+/// Megatron-LM refuses it of any other (core/transformer/transformer_config.py).
+TEST(RowQuestion, ActivationInputsInEightBitsAreOfGatedMlps) {
+  std::string text = test::row_text("  fp8_activation_inputs: true\n");
+  EXPECT_NO_THROW(question(test::measurements(text).front()));
+  text.replace(text.find("gated_mlp: true"), std::string_view("gated_mlp: true").size(), "gated_mlp: false");
+  EXPECT_THROW(question(test::measurements(text).front()), NotPredicted);
+}
+
 TEST(RowQuestion, ALossInChunksIsSaid) {
   EXPECT_EQ(question(test::measurement()).fix.loss, LossKind::kWhole);
   EXPECT_EQ(question(test::measurement("  chunked_loss: true\n")).fix.loss, LossKind::kChunked);
