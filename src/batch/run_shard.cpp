@@ -53,14 +53,16 @@ StudySample sample_study(const Study& study, const Cases& cases, const Ask& ask,
     ++looked_at;
     if (!filter.keeps(point)) continue;
     const StudyQuestion question = cases.question(point);
-    const StudyReply reply = ask(question);
+    StudyReply reply = ask(question);
     ++out.asked;
     if (reply.exit == static_cast<int>(ExitCode::kQuestionWrong)) {
       out.wrong.push_back({command_line(question), reply.reason});
     }
     spent = std::chrono::duration<double>(Clock::now() - start).count();
     out.seconds_each = spent / static_cast<double>(std::max<std::uint64_t>(out.asked - 1, 1));
-    if (spent > seconds || reply.exit == static_cast<int>(ExitCode::kInterrupted)) break;
+    if (reply.exit == static_cast<int>(ExitCode::kInterrupted)) break;
+    out.replies.emplace(number, std::move(reply));
+    if (spent > seconds) break;
     if (out.asked == 1) start = Clock::now();  // the first reads what the others find in memory
   }
   if (looked_at > 0) out.kept_share = static_cast<double>(out.asked) / static_cast<double>(looked_at);
@@ -142,6 +144,7 @@ class ShardRunner {
 
   void answer(Batch& batch) {
     const auto start = Clock::now();
+    std::size_t asked = 0;
     for (const std::uint64_t number : batch.cases) {
       if (ended_ || (options_.stop && options_.stop())) {
         batch.end = RunEnd::kStopped;
@@ -149,7 +152,9 @@ class ShardRunner {
       }
       const GridPoint point = cases_.point(number);
       const StudyQuestion question = cases_.question(point);
-      const StudyReply reply = ask_(question);
+      const StudyReply* known = known_reply(number);
+      const StudyReply reply = known != nullptr ? *known : ask_(question);
+      asked += known == nullptr ? 1 : 0;
       if (reply.exit == static_cast<int>(ExitCode::kInterrupted)) {
         batch.end = RunEnd::kStopped;
         break;
@@ -162,7 +167,13 @@ class ShardRunner {
       }
       batch.rows.add(rows_of(head_, number, cases_, point, question, reply, manifest_.study.all_records), head_);
     }
-    if (batch.end == RunEnd::kDone && !batch.cases.empty()) adapt(batch.cases.size(), Clock::now() - start);
+    if (batch.end == RunEnd::kDone && asked > 0) adapt(asked, Clock::now() - start);
+  }
+
+  const StudyReply* known_reply(std::uint64_t number) const {
+    if (options_.known == nullptr) return nullptr;
+    const auto at = options_.known->find(number);
+    return at == options_.known->end() ? nullptr : &at->second;
   }
 
   void adapt(std::size_t cases, Clock::duration took) {

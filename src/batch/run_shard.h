@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,15 @@ namespace scalecalc {
 /// Cores that this process may run on.
 unsigned usable_cores();
 
+/// By the number of their case.
+using KnownReplies = std::map<std::uint64_t, StudyReply>;
+
 struct RunOptions {
   unsigned jobs = 0;                              ///< threads; 0 = usable_cores
   bool strict = false;                            ///< the first question without an answer ends the run
   std::function<bool()> stop;                     ///< polled; empty = never
   std::function<void(std::uint64_t cases)> tell;  ///< cases that landed since it was called last; empty = nobody asks
+  const KnownReplies* known = nullptr;            ///< of cases that are not asked again; null: none
 };
 
 enum class RunEnd { kDone, kStopped, kFailed };
@@ -46,6 +51,7 @@ struct StudySample {
   std::vector<Wrong> wrong;  ///< the question itself is wrong
   double seconds_each = 0;   ///< of one thread and one question
   double kept_share = 1;     ///< of the points, by `where`
+  KnownReplies replies;      ///< all but that of a question that was interrupted
 };
 
 /// Asks at most `most` questions spread over the grid, for at most `seconds` (and at least one). UserError if `where`

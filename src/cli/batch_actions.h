@@ -39,6 +39,7 @@ std::vector<ResultTarget> result_targets(const Arguments& arguments);
 struct PlannedStudy {
   StudyManifest manifest;
   std::optional<StudySample> sample;  ///< nothing if it was planned before
+  Ask ask;                            ///< knows what the sample's questions read
 };
 /// Reads the study file, asks a sample of it and writes its manifest into the directory, unless it is there already.
 /// UserError if the study is wrong, if it is very large and --yes is missing, or if the directory holds another one.
@@ -53,8 +54,11 @@ double estimated_seconds(const StudySample& sample, std::uint64_t cases, unsigne
 unsigned jobs_of(const Arguments& arguments);
 
 /// Runs the shards; a note on standard error says how it ended if it did not end well.
-ExitCode run_shards(const StudyManifest& manifest, const std::string& directory,
-                    const std::vector<std::uint64_t>& shards, const Arguments& arguments, Environment& env);
+ExitCode run_shards(const PlannedStudy& planned, const std::string& directory, const std::vector<std::uint64_t>& shards,
+                    const Arguments& arguments, Environment& env);
+
+/// Who answers the questions of this study.
+Ask ask_of(const StudyManifest& manifest, const Environment& env);
 
 /// Merges into the targets and judges --fail-if.
 ExitCode merge_results(const StudyManifest& manifest, const std::string& directory, const Arguments& arguments,

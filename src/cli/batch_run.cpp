@@ -119,10 +119,11 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
   if (directory.empty()) directory = temporary.emplace(temporary_directory).path();
   const DirectoryLock lock(directory);
   if (arguments.has("--restart")) lock.clear();
-  const StudyManifest manifest = planned_study(path, directory, arguments, session, env, 0).manifest;
+  const PlannedStudy planned = planned_study(path, directory, arguments, session, env, 0);
+  const StudyManifest& manifest = planned.manifest;
   std::vector<std::uint64_t> shards(manifest.shards);
   std::iota(shards.begin(), shards.end(), 0);
-  const ExitCode ran = run_shards(manifest, directory, shards, arguments, env);
+  const ExitCode ran = run_shards(planned, directory, shards, arguments, env);
   if (ran == ExitCode::kInterrupted) {
     throw interrupted(temporary ? "with -o FILE the rows that landed would stay" : goes_on_from(directory));
   }
@@ -148,7 +149,7 @@ ExitCode batch_run(const Arguments& arguments, Environment& env) {
     shards.resize(manifest.shards);
     std::iota(shards.begin(), shards.end(), 0);
   }
-  const ExitCode ran = run_shards(manifest, directory, shards, arguments, env);
+  const ExitCode ran = run_shards({manifest, std::nullopt, ask_of(manifest, env)}, directory, shards, arguments, env);
   if (ran == ExitCode::kInterrupted) throw interrupted(goes_on_from(directory));
   return ran;
 }

@@ -162,6 +162,10 @@ Output study_output(const Arguments& arguments, const StudyManifest& manifest) {
 
 }  // namespace
 
+Ask ask_of(const StudyManifest& manifest, const Environment& env) {
+  return ask_commands(env, manifest.study.config_directories, manifest.study.all_records);
+}
+
 PlannedStudy planned_study(const std::string& path, const std::string& directory, const Arguments& arguments,
                            const Session& session, Environment& env, std::uint64_t shards) {
   // Parts of some thousand rows: a killed run reads no more than one of them again.
@@ -174,16 +178,15 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
   figures_of_table(arguments, study);
   const double seconds_for_sample = shards == 0 ? kSampleSeconds : kPlanSampleSeconds;
   if (shards == 0) shards = std::clamp<std::uint64_t>(*grid_size(study) / kRows, 1, kMostShards);
-  PlannedStudy out{make_manifest(std::move(study), tool_version(), shards), std::nullopt};
+  PlannedStudy out{make_manifest(std::move(study), tool_version(), shards), std::nullopt, {}};
+  out.ask = ask_of(out.manifest, env);
   if (has_manifest(directory)) {
     if (begun_with(directory, out.manifest)) return out;
     throw UserError(fmt::format("{} holds the results of another study, or of another version of this one", directory),
                     "name another place, or --restart without batch plan forgets them");
   }
   const Cases cases(out.manifest.study);
-  out.sample = sample_study(out.manifest.study, cases,
-                            ask_commands(env, session.config_directories, out.manifest.study.all_records), kSampled,
-                            seconds_for_sample);
+  out.sample = sample_study(out.manifest.study, cases, out.ask, kSampled, seconds_for_sample);
   const double seconds = estimated_seconds(*out.sample, cases.size(), jobs_of(arguments));
   if (!arguments.has("--yes")) ask_leave(cases.size(), seconds);
   env.begin_line();
@@ -201,24 +204,29 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
   return out;
 }
 
-ExitCode run_shards(const StudyManifest& manifest, const std::string& directory,
-                    const std::vector<std::uint64_t>& shards, const Arguments& arguments, Environment& env) {
+ExitCode run_shards(const PlannedStudy& planned, const std::string& directory, const std::vector<std::uint64_t>& shards,
+                    const Arguments& arguments, Environment& env) {
+  const StudyManifest& manifest = planned.manifest;
   std::uint64_t cases = 0;
   for (const std::uint64_t shard : shards) cases += (manifest.cases - shard + manifest.shards - 1) / manifest.shards;
   Progress progress("questions", cases, Progress::Pace::kEven);
   bool first = false;
-  const RunOptions options{jobs_of(arguments), arguments.has("--strict"), env.interrupted, [&](std::uint64_t landed) {
-                             if (std::exchange(first, false)) {
-                               progress.found_done(landed);
-                             } else {
-                               progress.add(landed);
-                             }
-                           }};
-  const Ask ask = ask_commands(env, manifest.study.config_directories, manifest.study.all_records);
+  const RunOptions options{.jobs = jobs_of(arguments),
+                           .strict = arguments.has("--strict"),
+                           .stop = env.interrupted,
+                           .tell =
+                               [&](std::uint64_t landed) {
+                                 if (std::exchange(first, false)) {
+                                   progress.found_done(landed);
+                                 } else {
+                                   progress.add(landed);
+                                 }
+                               },
+                           .known = planned.sample ? &planned.sample->replies : nullptr};
   bool bug = false;
   for (const std::uint64_t shard : shards) {
     first = true;
-    const ShardRun run = run_shard(manifest, directory, shard, ask, options);
+    const ShardRun run = run_shard(manifest, directory, shard, planned.ask, options);
     if (run.end == RunEnd::kStopped) return ExitCode::kInterrupted;
     if (run.end == RunEnd::kFailed) {
       throw UserError(

@@ -240,16 +240,19 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
   out.explanation = answer.explanation;
   if (answer.question.explain) out.explained = detailed_name(answer);
   out.headline = headline(answer);
-  out.plots = train_plots(answer);
   if (answer.recommended) {
     const Recommendation& r = *answer.recommended;
     out.answer = plan_record(answer, r.plan, r.rank.value_or(0), answer.question.chips);
   }
+  out.blocks = {ranking(answer)};
+  if (!answer.question.asides) return out;  // rows are of the plans alone
+
+  out.plots = train_plots(answer);
 
   const auto add = [&](std::vector<Block> blocks) {
     for (Block& block : blocks) out.blocks.push_back(std::move(block));
   };
-  out.blocks = {ranking(answer), beside_ranking(answer, complete)};
+  add({beside_ranking(answer, complete)});
   add(why_blocks(answer));
   if (!answer.plans.empty()) add(plan_blocks(answer));
   if (answer.plans.empty() && answer.nearest_miss) {

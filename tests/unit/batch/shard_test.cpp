@@ -67,6 +67,19 @@ TEST_F(Shards, ALandedShardIsNotAskedAgain) {
   EXPECT_EQ(again.asked, 0U);
 }
 
+TEST_F(Shards, WhatASampleAskedIsNotAskedAgain) {
+  test::FakeCommand first;
+  const StudySample sample = sample_study(study_, Cases(study_), first.ask(), 7, 1e9);
+  EXPECT_EQ(first.asked, 7U);
+  EXPECT_EQ(sample.replies.size(), 7U);
+  test::FakeCommand rest;
+  for (std::uint64_t shard = 0; shard < 3; ++shard) {
+    run_shard(manifest_, dir(), shard, rest.ask(), {.jobs = 2, .known = &sample.replies});
+  }
+  EXPECT_EQ(rest.asked, 35U - 7U);
+  EXPECT_EQ(merged(), expected_);
+}
+
 TEST_F(Shards, AStoppedOneGoesOnBehindItsLastRow) {
   test::FakeCommand stopped;
   stopped.stop_after = 5;
