@@ -11,18 +11,16 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/curve_options.h"
+#include "cli/launched_model.h"
 #include "cli/lora_words.h"
 #include "cli/output_command.h"
 #include "config/json_reader.h"
 #include "config/yaml_reader.h"
-#include "import/hf_families.h"
-#include "import/named_model.h"
 #include "launch/document.h"
 #include "launch/serving.h"
 #include "launch/stamp.h"
 #include "plan/dimensions.h"
 #include "report/train_words.h"
-#include "spec/kept.h"
 #include "spec/load.h"
 #include "train/resolve.h"
 
@@ -81,54 +79,6 @@ LaunchStamp stamp_of(const LaunchFramework& framework, const std::string& releas
   return out;
 }
 
-/// By what names the model of a question is known. A repository is the first alias that looks like one.
-LaunchedModel launched_model(const Catalog& catalog, const std::string& model, const std::vector<std::string>& sets) {
-  if (std::any_of(sets.begin(), sets.end(), [](const std::string& set) { return set.starts_with("model."); })) {
-    return {};
-  }
-  if (is_catalog_path(model)) {
-    const std::filesystem::path path(model);
-    if (path.filename() == "config.json") return {.catalog = {}, .repository = path.parent_path().string()};
-    return {.catalog = {}, .repository = std::filesystem::exists(path / "config.json") ? model : ""};
-  }
-  LaunchedModel out{.catalog = catalog.name_of(CatalogKind::kModel, model).value_or(""), .repository = {}};
-  const ConfigNode document = catalog.load(CatalogKind::kModel, model);
-  const ConfigNode* aliases = document.find("aliases");
-  if (aliases == nullptr) return out;
-  for (const ConfigNode& alias : aliases->items) {
-    if (out.repository.empty() && std::count(alias.text.begin(), alias.text.end(), '/') == 1) {
-      out.repository = alias.text;
-    }
-  }
-  return out;
-}
-
-/// As the file spells it, where a family has several spellings, of which each may name its modules in its own way.
-std::string own_model_type(const ImportNotes& notes) {
-  for (const auto& [key, value] : notes.read) {
-    const HfFamily* family = key.ends_with("model_type") ? find_hf_family(value) : nullptr;
-    if (family != nullptr && family->name == notes.family) return value;
-  }
-  return notes.family;
-}
-
-/// What the file of a model says for launch files alone: what gates its MLP (empty for the usual), and its family.
-LaunchedModel facts_of_file(const Catalog& catalog, const std::string& model, const std::string& assume) {
-  const ModelDocument read = load_model_document(catalog, model, assume);
-  const ConfigNode* mlp = read.document.find("mlp");
-  const ConfigNode* activation = mlp == nullptr ? nullptr : mlp->find("activation");
-  const ConfigNode* family = read.document.find("model_type");
-  const std::string imported = read.import ? own_model_type(*read.import) : "";
-  return {.model_type = family != nullptr ? family->text : imported,
-          .activation = activation == nullptr ? "" : activation->text};
-}
-
-/// Of a chip by its name in the catalog or its file; nothing where neither is.
-std::optional<TpuNames> names_of_tpu(const Catalog& catalog, const std::string& hardware) {
-  if (!is_catalog_path(hardware) && !catalog.name_of(CatalogKind::kHardware, hardware)) return std::nullopt;
-  return tpu_names(*kept_document(catalog, CatalogKind::kHardware, hardware));
-}
-
 /// In the framework's words, and in the stamp where they are left to the reader.
 LaunchTerms named(const LaunchFramework& framework, const LaunchedModel& model, LaunchTerms terms, LaunchStamp& stamp) {
   if (std::string note = name_model(framework, model, terms); !note.empty()) stamp.push_back(std::move(note));
@@ -145,25 +95,25 @@ std::string text_of(const ExportAsked& asked, const std::vector<LaunchArgument>&
 
 ServingLaunch serving_launch(const ServeAnswer& answer, const ServingSystem& system, const ServeLayout& layout,
                              double sequences) {
-  const ServeQuestion& q = answer.question;
-  return {layout,
-          *answer.model,
-          system,
-          sequences,
-          static_cast<std::int64_t>(q.longest.value_or(q.prompt + q.generate)),
-          q.memory_share,
-          q.speculation.has_value(),
-          std::max<std::int64_t>(1, system.hw->chips_per_host)};
+  return {.layout = layout,
+          .model = *answer.model,
+          .system = system,
+          .sequences = sequences,
+          .question = answer.question,
+          .node_chips = std::max<std::int64_t>(1, system.hw->chips_per_host)};
 }
 
 /// One server of a pool, and how many.
-LaunchPool pool_of(const LaunchFramework& framework, const ServeAnswer& answer, const ServingSystem& system,
-                   std::string role, ServeLayout layout, std::int64_t replicas, double sequences) {
+LaunchPool pool_of(const LaunchFramework& framework, const ServeAnswer& answer, const LaunchedModel& model, bool pooled,
+                   const ServingSystem& system, std::string role, ServeLayout layout, std::int64_t replicas,
+                   double sequences) {
   layout.dp = 1;
   ServingLaunch subject =
       serving_launch(answer, system, layout, sequences / static_cast<double>(replicas * layout.attention_dp));
   const std::int64_t node_chips = subject.node_chips;
   subject.node_chips = layout.chips();  // what finds the other nodes is the deployment's to add
+  subject.names = model;
+  subject.pool = !pooled ? "both" : role == "prefill" ? "prefill" : "decode";
   const bool known = system.launcher && deploys(framework, system.launcher->stack);
   const LaunchFramework& engine = launch_framework(known ? system.launcher->stack : framework.stack);
   LaunchPool out{.role = std::move(role),
@@ -182,13 +132,16 @@ LaunchPool pool_of(const LaunchFramework& framework, const ServeAnswer& answer, 
   return out;
 }
 
-std::vector<LaunchPool> pools_of(const LaunchFramework& framework, const ServeAnswer& answer, const ServePoint& point) {
+std::vector<LaunchPool> pools_of(const LaunchFramework& framework, const ServeAnswer& answer,
+                                 const LaunchedModel& model, const ServePoint& point) {
   const ServingSystem& decode = answer.systems.at(point.system).serving;
-  if (!point.pools) return {pool_of(framework, answer, decode, "decode", point.layout, point.layout.dp, point.batch)};
+  if (!point.pools)
+    return {pool_of(framework, answer, model, false, decode, "decode", point.layout, point.layout.dp, point.batch)};
   const ServingSystem& prefill = answer.systems.at(answer.prefill_system.value_or(point.system)).serving;
-  return {pool_of(framework, answer, prefill, "prefill", point.pools->prefill_layout, point.pools->prefill_replicas,
-                  static_cast<double>(point.pools->prefill_replicas)),
-          pool_of(framework, answer, decode, "decode", point.layout, point.pools->decode_replicas, point.batch)};
+  return {pool_of(framework, answer, model, true, prefill, "prefill", point.pools->prefill_layout,
+                  point.pools->prefill_replicas, static_cast<double>(point.pools->prefill_replicas)),
+          pool_of(framework, answer, model, true, decode, "decode", point.layout, point.pools->decode_replicas,
+                  point.batch)};
 }
 
 std::string layout_of(const ServePoint& point) {
@@ -383,7 +336,9 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
   }
   if (!deployed) refuse_other_stack(framework, catalog, launcher.get());
   LaunchFile out{.framework = &framework, .release = release_text(release.get()), .text = {}};
-  const LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
+  LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
+  model.model_type = facts_of_file(catalog, answer.question.model, answer.question.assume).model_type;
+  if (answer.question.speculation) model.draft = launched_draft(catalog, answer.question.speculation->draft);
   LaunchStamp stamp = stamp_of(
       framework, out.release, question, "layout: " + layout_of(point),
       fmt::format("predicted: {:.4g} sequences at once, first token after {}, each further {}, {:.5g} tokens/s "
@@ -395,7 +350,7 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
     LaunchTerms terms;
     terms.words["model"] = answer.model->name;
     terms = named(framework, model, terms, stamp);
-    out.text = pools_file(framework, *terms.word("model"), pools_of(framework, answer, point), stamp);
+    out.text = pools_file(framework, *terms.word("model"), pools_of(framework, answer, model, point), stamp);
     return out;
   }
   const double ranks = static_cast<double>(point.layout.dp * point.layout.attention_dp);

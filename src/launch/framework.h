@@ -109,6 +109,7 @@ struct LaunchedModel {
   std::string repository{};  ///< of Hugging Face, or the directory of its files; empty: none is known
   std::string model_type{};  ///< its family as a config.json says it; empty: none is known
   std::string activation{};  ///< of the gate of its MLP; empty: the usual one
+  std::string draft{};       ///< of speculation, as `repository`; empty: the model's own heads, or none
 };
 /// The model in the framework's words, "model" and "flavor" of the terms; what is left to the reader, if anything.
 std::string name_model(const LaunchFramework& framework, const LaunchedModel& model, LaunchTerms& terms);

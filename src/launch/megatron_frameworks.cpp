@@ -38,6 +38,8 @@ constexpr std::array kMegatronRows{
     LaunchRow{"--kv-channels", "head_dim", {}, "own_head_dim=on", {}, kWritten},
     LaunchRow{"--hidden-dropout", "'0'", {}, "dropout=off", {}, kWritten},
     LaunchRow{"--attention-dropout", "'0'", {}, "dropout=off", {}, kWritten},
+    LaunchRow{"--hidden-dropout", "'0.1'", {}, "dropout=on", {}, kWritten},
+    LaunchRow{"--attention-dropout", "'0.1'", {}, "dropout=on", {}, kWritten},
     LaunchRow{"--multi-latent-attention", "'on'", {}, "mla=on", {}, kWritten},
     LaunchRow{"--q-lora-rank", "q_lora", {}, "mla=on,q_lora>0", {}, kWritten},
     LaunchRow{"--kv-lora-rank", "kv_lora", {}, "mla=on", {}, kWritten},
@@ -55,6 +57,8 @@ constexpr std::array kMegatronRows{
     LaunchRow{"--num-experts", "experts", {}, "moe=on"},
     LaunchRow{"--moe-router-topk", "topk", {}, "moe=on"},
     LaunchRow{"--moe-ffn-hidden-size", "expert_ff", {}, "moe=on"},
+    LaunchRow{"--moe-router-num-groups", "router_groups", {}, "moe=on,router_groups>1", {}, kWritten},
+    LaunchRow{"--moe-router-group-topk", "router_topk_groups", {}, "moe=on,router_groups>1", {}, kWritten},
     LaunchRow{"--moe-grouped-gemm", "'on'", {}, "moe=on", {}, kWritten},
     LaunchRow{"--mtp-num-layers", "mtp_layers", {}, "mtp_layers>0"},
     LaunchRow{"--seq-length", "seq"},
@@ -186,10 +190,11 @@ constexpr std::array kBridgeLimits{
                 "--lora-targets attention"},
 };
 constexpr std::array kMegatronLimits{
-    LaunchLimit{"plain_layers=off",
-                "layers of other kinds than attention to all tokens and an MLP or experts, or of several widths, have "
-                "arguments that are not written here",
-                "pretrain_gpt.py"},
+    LaunchLimit{
+        "plain_layers=off",
+        "layers of other kinds than attention to all tokens and then an MLP or experts, each behind a norm, or of "
+        "several widths, have arguments that are not written here, or none",
+        "pretrain_gpt.py"},
     LaunchLimit{"gated=on,activation!silu",
                 "--swiglu gates by SiLU, and the gates of this model are of another function",
                 "megatron/training/arguments.py, --swiglu"},
@@ -403,7 +408,8 @@ constexpr std::array kMegatronFrameworks{
                     .script = "pretrain_gpt.py",
                     .rows = kMegatronRows,
                     .limits = kMegatronLimits,
-                    .neutral = kMegatronNeutral},
+                    .neutral = kMegatronNeutral,
+                    .yours = "data, tokenizer, learning rate, steps, checkpoints"},
     LaunchFramework{.name = "megatron-bridge",
                     .title = "Megatron Bridge",
                     .stack = "megatron-bridge",

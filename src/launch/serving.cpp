@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -33,6 +34,23 @@ constexpr std::array kServeTerms{
 
 bool is_of_experts(std::string_view name) { return name == "ep" || name == "etp"; }
 
+/// What a question may ask of an engine beside the layout, by the condition of the rows that say it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kAskedOfEngines{{
+    {"speculative=on", "speculation"},
+    {"redundant>0", "--redundant-experts"},
+    {"stream_interval>0", "--stream-interval"},
+    {"receive_interval>0", "--receive-interval"},
+}};
+
+std::int64_t whole(const std::optional<double>& value) { return static_cast<std::int64_t>(value.value_or(0)); }
+
+/// As vLLM takes it.
+std::string speculation_text(const SpeculationAsked& asked, const std::string& draft) {
+  const std::string count = fmt::format("\"num_speculative_tokens\": {}", asked.drafted);
+  if (draft.empty()) return fmt::format("{{\"method\": \"mtp\", {}}}", count);
+  return fmt::format("{{\"method\": \"draft_model\", \"model\": \"{}\", {}}}", draft, count);
+}
+
 }  // namespace
 
 LaunchTerms serving_terms(const ServingLaunch& point) {
@@ -46,14 +64,23 @@ LaunchTerms serving_terms(const ServingLaunch& point) {
   t.numbers["all_nodes"] = nodes_of(point.layout.chips());
   t.numbers["seqs"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(point.sequences - 1e-9)));
   t.numbers["chunk"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(point.system.chunk_tokens));
-  t.numbers["longest"] = point.longest;
-  t.numbers["share"] = point.share ? static_cast<std::int64_t>(std::lround(*point.share * kShareUnits)) : 0;
+  const ServeQuestion& q = point.question;
+  t.numbers["longest"] = static_cast<std::int64_t>(q.longest.value_or(q.prompt + q.generate));
+  t.numbers["share"] = q.memory_share ? static_cast<std::int64_t>(std::lround(*q.memory_share * kShareUnits)) : 0;
+  t.numbers["redundant"] = q.redundant_experts.value_or(0);
+  t.numbers["stream_interval"] = whole(q.stream_interval);
+  t.numbers["receive_interval"] = whole(q.receive_interval);
   const auto on_off = [](bool on) { return on ? "on" : "off"; };
   t.words["moe"] = on_off(point.model.moe.has_value());
   t.words["model"] = point.model.name;
   t.words["adp_on"] = on_off(point.layout.attention_dp > 1);
   t.words["expert_ranks"] = on_off(point.layout.ep > 1);
-  t.words["speculative"] = on_off(point.speculative);
+  t.words["speculative"] = on_off(q.speculation.has_value());
+  if (q.speculation) t.words["speculation"] = speculation_text(*q.speculation, point.names.draft);
+  t.words["eplb"] = fmt::format("{{\"num_redundant_experts\": {}}}", q.redundant_experts.value_or(0));
+  t.words["pool"] = std::string(point.pool);
+  t.words["architecture"] = point.system.hw->architecture.empty() ? "other" : point.system.hw->architecture;
+  t.words["family"] = point.names.model_type.empty() ? "other" : point.names.model_type;
   if (point.layout.ep > 1) t.words["ep_overlap"] = on_off(point.layout.ep_overlap);
   t.words["kv"] = std::string(name_of(point.system.formats.kv));
   const WeightFormat stored = point.model.quantization ? main_format(*point.model.quantization) : WeightFormat::kBf16;
@@ -110,7 +137,7 @@ ImportedServing import_serving(const LaunchFramework& framework, const std::vect
 
 std::vector<LaunchArgument> serving_arguments(const LaunchFramework& framework, const ServingLaunch& point) {
   if (point.system.launcher && point.system.launcher->stack == framework.stack) {
-    if (const SupportFact* fact = refused_layout(point.system, point.layout, point.speculative)) {
+    if (const SupportFact* fact = refused_layout(point.system, point.layout, point.question.speculation.has_value())) {
       throw UserError(
           fmt::format("{} cannot run this layout: {}", framework.title, fact_text(*point.system.launcher, *fact)), "");
     }
@@ -148,6 +175,14 @@ std::vector<LaunchArgument> serving_arguments(const LaunchFramework& framework, 
   } catch (const UserError& error) {
     throw UserError(fmt::format("{} cannot say this layout: {}", framework.title, error.diagnostics().front().message),
                     "");
+  }
+  for (const auto& [when, asked] : kAskedOfEngines) {
+    const auto says = [&](const LaunchRow& row) {
+      return row.when == when && std::any_of(out.begin(), out.end(),
+                                             [&](const LaunchArgument& argument) { return argument.key == row.key; });
+    };
+    if (holds(when, terms) != true || std::any_of(framework.rows.begin(), framework.rows.end(), says)) continue;
+    lost.emplace_back(asked);
   }
   if (!lost.empty()) {
     throw UserError(fmt::format("{} has no argument that says {}", framework.title, join_and(lost)),

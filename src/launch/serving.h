@@ -11,12 +11,11 @@ struct ServingLaunch {
   const ServeLayout& layout;
   const ModelSpec& model;
   const ServingSystem& system;
-  double sequences = 0;         ///< in flight on each attention-data rank
-  std::int64_t longest = 0;     ///< tokens of a prompt and its answer
-  std::optional<double> share;  ///< of the memory, where the question says so
-  bool speculative = false;
+  double sequences = 0;  ///< in flight on each attention-data rank
+  const ServeQuestion& question;
   std::int64_t node_chips = 8;  ///< of a host
   LaunchedModel names{};
+  std::string_view pool = "both";  ///< "prefill" or "decode" where there are two
 };
 
 LaunchTerms serving_terms(const ServingLaunch& point);

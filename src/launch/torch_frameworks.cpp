@@ -200,9 +200,16 @@ constexpr std::array kDeepSpeedRest{
     LaunchRow{"run:--nnodes", "nodes", {}, "local>0", {}, kOnlyRead},
     LaunchRow{"run:--nproc_per_node", "local", {}, {}, {}, kOnlyRead},
     LaunchRow{"--max_length", "seq"},
+    // A Trainer compares its own arguments with the file.
+    LaunchRow{"--per_device_train_batch_size", "mb"},
+    LaunchRow{"--gradient_accumulation_steps", "ga"},
+    LaunchRow{"--bf16", "'on'", {}, "precision=bf16", {}, kOnlyWritten},
+    LaunchRow{"--fp16", "'on'", {}, "precision=fp16", {}, kOnlyWritten},
     LaunchRow{"train_micro_batch_size_per_gpu", "mb"},
     LaunchRow{"gradient_accumulation_steps", "ga"},
-    LaunchRow{"train_batch_size", "mb*ga*replicas*shards"},
+    // Without an mpu it is compared with a product over all ranks, tensor ranks among them.
+    LaunchRow{"train_batch_size", "mb*ga*replicas*shards", {}, "tp=1", {}, kOnlyWritten},
+    LaunchRow{"train_batch_size", "mb*ga*replicas*shards", {}, {}, {}, kOnlyRead},
     LaunchRow{"tensor_parallel.autotp_size", "tp", {}, {}, "1"},
     LaunchRow{"sequence_parallel_size", "cp", {}, {}, "1"},
     LaunchRow{"pipeline.stages", "pp", {}, {}, "1"},
@@ -239,8 +246,13 @@ constexpr std::array kDeepSpeedLimits{
     kPeftExperts,
     kPeftLatent,
     kPeftUngated,
-    LaunchLimit{"cp>1,pp>1", "the batch of a pipeline counts no sequence ranks",
-                "deepspeedai/DeepSpeed edaa722: runtime/config.py, sequence_parallel_size"},
+    LaunchLimit{"pp>1", "stages are those of a PipelineModule, which a Trainer of Hugging Face builds not",
+                "deepspeedai/DeepSpeed edaa722: __init__.py", "--fix pp=1"},
+    LaunchLimit{"cp>1", "sequence ranks are asked of a Trainer in its script, by a ParallelismConfig",
+                "huggingface/accelerate 16cb6eb: accelerator.py, sp_size", "--fix cp=1"},
+    LaunchLimit{"offload_activations=on",
+                "a Trainer's checkpoints are torch.utils.checkpoint's, which stay on the chip",
+                "huggingface/transformers: trainer.py, gradient_checkpointing_enable", "--fix offload=none"},
 };
 
 constexpr std::array<std::string_view, 29> kDeepSpeedNeutral{"--rdzv*",

@@ -120,10 +120,12 @@ void add_architecture(const ModelSpec& model, LaunchTerms& t) {
   const bool plain_parts =
       model.norm_weights && model.mlp.activation_weights == 0 && plain_embedding && !a.disentangled;
   const bool decoder = a.causal && model.streams.count == 1 && model.head_dense == HeadDense::kNone && plain_parts;
-  t.words["plain_layers"] =
-      on_off(decoder && all([&](const LayerKind& k) {
-               return k.mixer == (a.mla ? MixerKind::kMla : MixerKind::kFull) && k.ffn != FfnKind::kNone && !k.d_ff;
-             }));
+  constexpr std::int64_t kBeforeMixerAndFfn = 2;
+  t.words["plain_layers"] = on_off(decoder && !model.parallel_block && all([&](const LayerKind& k) {
+                                     return k.mixer == (a.mla ? MixerKind::kMla : MixerKind::kFull) &&
+                                            k.ffn != FfnKind::kNone && !k.d_ff &&
+                                            model.norms_of(k) == kBeforeMixerAndFfn;
+                                   }));
   t.words["tied"] = on_off(model.tied_embeddings);
   t.words["norm"] = model.norm == NormKind::kRms ? "rms" : "layer";
   t.words["positions"] = model.relative_positions ? "relative" : model.learned_positions > 0 ? "learned" : "rotary";
@@ -141,6 +143,8 @@ void add_architecture(const ModelSpec& model, LaunchTerms& t) {
   }
   if (!model.moe) return;
   t.numbers["shared_ff"] = model.moe->shared_d_ff;
+  t.numbers["router_groups"] = model.moe->n_group;
+  t.numbers["router_topk_groups"] = model.moe->topk_group;
   t.words["expert_layers"] = expert_layers(model);
   t.words["experts_everywhere"] = on_off(all([](const LayerKind& k) { return k.ffn == FfnKind::kMoe; }));
 }
@@ -462,12 +466,14 @@ std::vector<LaunchArgument> training_arguments(const LaunchFramework& framework,
   if (scaling && back.reading.terms.word("precision") == "fp8" && back.reading.terms.word("scaling") != scaling) {
     lost.push_back(fmt::format("{} scales of 8-bit operands", *scaling));
   }
-  // Where nothing is said it is Adam, without dropout.
+  // Where nothing is said it is Adam.
   if (const std::string& name = plan.workload.optimizer.name;
       back.reading.terms.word("optimizer").value_or("adam") != name) {
     lost.push_back("optimizer " + name);
   }
-  if (plan.workload.dropout) lost.emplace_back("dropout");
+  const bool says_dropout = std::any_of(framework.rows.begin(), framework.rows.end(),
+                                        [](const LaunchRow& row) { return row.when == "dropout=on"; });
+  if (plan.workload.dropout && !says_dropout) lost.emplace_back("dropout");
   if (const std::string adapters = lost_of_adapters(plan.workload.fine_tune, back.tune); !adapters.empty()) {
     lost.push_back(adapters);
   }

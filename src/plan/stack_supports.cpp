@@ -143,6 +143,9 @@ std::vector<SupportQuantity> make_quantities() {
       },
       words_of(kPrecisionNames));
   add(
+      "fp8_recipe", Kind::kWord, 0,
+      [](const SupportSubject& s) { return static_cast<std::int64_t>(s.workload.scaling()); }, words_of(kScalingNames));
+  add(
       "graphs", Kind::kWord, 0, [](const SupportSubject& s) { return static_cast<std::int64_t>(s.workload.graphs); },
       words_of(kGraphCaptureNames));
   add(

@@ -179,6 +179,86 @@ def check_frameworks():
             keys_are_known(framework, yaml.safe_load(text))
 
 
+# Questions whose files met a check of the framework itself, and what that check asks of them: read in its source, not here.
+STARTS = {
+    "megatron": ["llama3-70b --hw h100-sxm --chips 256 --precision fp8", "deepseek-v3 --hw h100-sxm --chips 512",
+                 "llama3-70b --hw h100-sxm --chips 256 --precision fp8 --fp8-recipe tensorwise", "gpt3-13b --hw h100-sxm --chips 64"],
+    "deepspeed": ["llama3-70b --hw h100-sxm --chips 64", "mixtral-8x7b --hw h100-sxm --chips 64",
+                  "llama3-8b --hw h100-sxm --chips 64 --fix tp=2"],
+    "torchtitan": ["qwen3-30b-a3b --hw h100-sxm --chips 64 --fix ep=1,tp=2"],
+}
+SERVES = {
+    "vllm": ["llama3.1-70b --hw h100-sxm --chips 8 --batch 32 --speculative draft=llama3.1-8b,k=4,accept=0.7",
+             "deepseek-v3 --hw h200 --chips 16 --batch 512 --fix attention_dp=16,ep=16"],
+    "sglang": ["gpt-oss-120b --hw h100-sxm --chips 4 --engine sglang",
+               "deepseek-v3 --hw h200 --chips 8 --engine sglang --fix tp=8,ep=4,etp=2 --batch 16",
+               "deepseek-v3 --hw h200 --chips 16 --engine sglang --redundant-experts 32 --expert-load zipf:0.6"],
+}
+
+
+def option(text, name):
+    word = r"(?!-)[^\s\\]+"
+    match = re.search(rf"(?<![\w-]){name} ('[^']*'|{word}(?: {word})*)", text)
+    return match and match.group(1).strip()
+
+
+def what_would_stop(framework, question, text):
+    """Why the framework would refuse the file, or run something else."""
+    def number(name, otherwise=1):
+        return int(option(text, name) or otherwise)
+    if framework == "megatron":
+        # transformer_config.py: "Delayed scaling does not support moe_act and layernorm recompute for fp8."
+        again = set((option(text, "--recompute-modules") or "").split())
+        if option(text, "--fp8-format") and option(text, "--fp8-recipe") in (None, "delayed") and again & {"layernorm", "moe_act"}:
+            yield "norms are recomputed under delayed scaling"
+        if "deepseek-v3" in question and (number("--moe-router-num-groups"), number("--moe-router-group-topk")) != (8, 4):
+            yield "the router has no groups"  # n_group and topk_group of its config.json
+        if "gpt3" in question and option(text, "--hidden-dropout") != "0.1":
+            yield "dropout is not said"
+    elif framework == "deepspeed":
+        config = json.loads(DOCUMENT.search(text).group(2))
+        # transformers' integrations/deepspeed.py, fill_match
+        for key, flag in (("train_micro_batch_size_per_gpu", "--per_device_train_batch_size"),
+                          ("gradient_accumulation_steps", "--gradient_accumulation_steps")):
+            if config[key] != number(flag):
+                yield f"{key} {config[key]} is not {flag}"
+        ranks = number("--nnodes") * number("--nproc_per_node")
+        batch = config["train_micro_batch_size_per_gpu"] * config["gradient_accumulation_steps"] * ranks
+        if config.get("train_batch_size", batch) != batch:
+            yield f"train_batch_size is not that of {ranks} ranks"
+        if config["pipeline"]["stages"] != 1 or config["sequence_parallel_size"] != 1:
+            yield "a Trainer has no stages and no sequence ranks"
+    elif framework == "torchtitan":
+        p = tomllib.loads(DOCUMENT.search(text).group(2) if text.startswith("#!") else text)["parallelism"]
+        if p["expert_parallel_degree"] == 1 and p["expert_tensor_parallel_degree"] != p["tensor_parallel_degree"]:
+            yield "experts are cut over all tensor ranks"
+    elif framework == "vllm":
+        said = option(text, "--speculative-config")
+        if ("--speculative" in question) != bool(said) or (said and json.loads(said.strip("'"))["num_speculative_tokens"] != 4):
+            yield "speculation is not said"
+        if "--enable-expert-parallel" in text and number("--data-parallel-size") > 1 and not option(text, "--all2all-backend"):
+            yield "every rank gets all tokens"
+    elif framework == "sglang":
+        # server_args.py, _handle_a2a_moe: the expert ranks become all tensor ranks; models/gpt_oss.py has no DeepEP
+        if option(text, "--moe-a2a-backend") and (number("--ep-size") != number("--tp-size") or "gpt-oss" in question):
+            yield "DeepEP runs other expert ranks, or none"
+        if "--redundant-experts" in question and number("--ep-num-redundant-experts", 0) != 32:
+            yield "redundant experts are not said"
+
+
+def check_starts():
+    for command, files in (("train", STARTS), ("serve", SERVES)):
+        for framework, questions in files.items():
+            for question in questions:
+                text = ask(command, *question.split(), "--export", framework)
+                for why in what_would_stop(framework, question, text) if text else ():
+                    problem(f"{framework}, {question}: {why}:\n{text}")
+    refused = subprocess.run([BINARY, "train", *"palm-62b --hw h100-sxm --chips 64 --export megatron".split()],
+                             capture_output=True, text=True, check=False)
+    if refused.returncode == 0:  # its layers read one norm for attention and MLP, and Megatron's have one for each
+        problem("megatron: a model of parallel blocks is written as one of serial blocks")
+
+
 def check_adapters():
     """The file says the adapters, and reading it asks for the same."""
     for framework, question in ADAPTERS.items():
@@ -376,6 +456,7 @@ def check_nodes():
 
 check_arguments()
 check_frameworks()
+check_starts()
 check_adapters()
 check_pools()
 check_nodes()
