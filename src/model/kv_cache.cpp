@@ -153,16 +153,21 @@ void add(LayerCache cache, std::int64_t layers, std::vector<LayerCache>& to) {
 }  // namespace
 
 KvCache kv_cache(const ModelSpec& model) {
+  LayersByKind all{};
+  for (const std::uint8_t kind : model.layer_kind) ++all[kind];
+  return kv_cache(model, all);
+}
+
+KvCache kv_cache(const ModelSpec& model, const LayersByKind& layers) {
   KvCache out;
   if (!model.attention.causal) return out;  // nothing is generated
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {
-    const auto layers = std::count(model.layer_kind.begin(), model.layer_kind.end(), static_cast<std::uint8_t>(k));
-    if (layers == 0 || model.kinds[k].mixer == MixerKind::kNone) continue;
+    if (layers[k] == 0 || model.kinds[k].mixer == MixerKind::kNone) continue;
     // Kinds that differ in their FFN alone keep the same.
     const std::vector<LayerCache> kept = model.attention.compressed
                                              ? compressed_cache(model.attention, model.kinds[k].mixer)
                                              : std::vector<LayerCache>{layer_cache(model, model.kinds[k])};
-    for (const LayerCache& cache : kept) add(cache, layers, out.kinds);
+    for (const LayerCache& cache : kept) add(cache, layers[k], out.kinds);
   }
   return out;
 }

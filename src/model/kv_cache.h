@@ -2,12 +2,16 @@
 // layers, and states of constant size in recurrent ones. In elements; whoever asks knows the formats.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "spec/model_spec.h"
 
 namespace scalecalc {
+
+/// Layers of each of a model's kinds, in their order.
+using LayersByKind = std::array<std::int64_t, kMaxLayerKinds>;
 
 /// One kind of layer that keeps something, and how many of the model's layers are of it.
 struct LayerCache {
@@ -49,5 +53,7 @@ struct KvCache {
 
 /// Of the model's own layers; MTP modules, which an engine may leave out, are not in it.
 KvCache kv_cache(const ModelSpec& model);
+/// Of so many of these layers.
+KvCache kv_cache(const ModelSpec& model, const LayersByKind& layers);
 
 }  // namespace scalecalc

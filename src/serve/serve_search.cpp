@@ -442,10 +442,11 @@ ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_
   out.decode_low_s = step(c.beside->fast).total().value();
   out.decode_high_s = step(c.beside->slow).total().value();
   out.floor_s = c.cost.floor(each, one_pass_ ? 0 : load_.context).value();
-  out.memory = c.memory.parts(one_pass_ ? texts : each, load_.context);
+  const double kept = one_pass_ ? texts : each;
+  out.memory = c.memory.parts(kept, load_.context);
   out.capacity = c.memory.capacity();
   out.max_batch = most(c.memory) * to_double(replicas);
-  out.memory_rule = c.memory.equation();
+  out.memory_rule = c.memory.equation(kept, load_.context);
   out.bound_by = cause_of(out.time);
   out.speculation = t.speculation;
   if (out.speculation) {

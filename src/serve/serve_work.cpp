@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "model/op_list.h"
 #include "model/stored_bytes.h"
@@ -37,7 +38,7 @@ ServeBasis<R>::ServeBasis(const Reader<R>& reader, const ServingSystem& s) : sys
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {
     const auto count = std::count(model.layer_kind.begin(), model.layer_kind.end(), static_cast<std::uint8_t>(k));
     if (count == 0) continue;
-    kinds.push_back({model.kinds[k], static_cast<double>(count), layer_ops(model, model.kinds[k], dims)});
+    kinds.push_back({model.kinds[k], static_cast<double>(count), layer_ops(model, model.kinds[k], dims), k});
   }
   embedding = lookup_ops(model, dims);
   towers = tower_parts<R>(model);
@@ -142,6 +143,7 @@ struct OperationWork {
   FlopsPerSecondOf<R> rate;
   BytesOf<R> bytes;
   BytesPerSecondOf<R> bandwidth;
+  std::span<const double> on_stages;  ///< layers of one pass on each of the mixes
 };
 
 template <class R>
@@ -156,7 +158,8 @@ class CauseAdder {
  public:
   CauseAdder(const R& blend, ServeTime<R>& out) : blend_(blend), out_(out) {}
 
-  void operator()(const OperationWork<R>& op) const {
+  /// What it adds.
+  SecondsOf<R> operator()(const OperationWork<R>& op) const {
     constexpr std::string_view kSource = "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1 and 7; [SERVE-OP]";
     const SecondsOf<R> flops =
         named(flops_time(op.flops, op.rate), op.name, "FLOPs / rate of one layer", "compute time of");
@@ -170,7 +173,9 @@ class CauseAdder {
       const R square = ratio * ratio;
       time = time * sqrt(sqrt(R(1.0) + blend_ * square * square));
     }
-    (by_flops ? out_.compute : memory_of(op.memory)) += named(time * op.layers, op.name, kSource, "all layers'");
+    const SecondsOf<R> all = named(time * op.layers, op.name, kSource, "all layers'");
+    (by_flops ? out_.compute : memory_of(op.memory)) += all;
+    return all;
   }
 
  private:
@@ -181,6 +186,26 @@ class CauseAdder {
 
   const R& blend_;
   ServeTime<R>& out_;
+};
+
+/// The same, and of layers what each of the mixes takes.
+template <class R>
+class StageAdder {
+ public:
+  StageAdder(const StepTerms<R>& terms, ServeTime<R>& out, std::vector<SecondsOf<R>>& stages)
+      : all_(terms.rates.blend, out), parts_(terms.parts), stages_(stages) {}
+
+  void operator()(const OperationWork<R>& op) const {
+    const SecondsOf<R> all = all_(op);
+    for (std::size_t s = 0; s < op.on_stages.size(); ++s) {
+      stages_[s] += all * R(op.on_stages[s] * parts_ / value_of(op.layers));
+    }
+  }
+
+ private:
+  CauseAdder<R> all_;
+  double parts_;
+  std::vector<SecondsOf<R>>& stages_;
 };
 
 /// [SERVE-ONCHIP] Activations that fit in the chip's own memory never reach HBM.
@@ -203,7 +228,7 @@ void visit_dense(const StepTerms<R>& terms, const StepRows<R>& rows, const Visit
     if (head && !t.logits) continue;
     const R& m = t.logits ? rows.logits : all;
     visit({t.name, MemoryCause::kWeights, passes(terms, t.layers, t.logits), t.flops * m, t.rate,
-           t.weight_bytes + spilled(terms, t.row_bytes * m), t.bandwidth});
+           t.weight_bytes + spilled(terms, t.row_bytes * m), t.bandwidth, t.on_stages});
   }
 }
 
@@ -215,11 +240,11 @@ void visit_towers(const StepTerms<R>& terms, const StepRows<R>& rows, const Visi
   for (const DenseTerm<R>& t : terms.towers) {
     if (first_stage && t.name == kCrossKeysValues) continue;  // each layer's own
     visit({t.name, MemoryCause::kWeights, passes(terms, t.layers), t.flops * rows.prefill, t.rate,
-           t.weight_bytes + spilled(terms, t.row_bytes * rows.prefill), t.bandwidth});
+           t.weight_bytes + spilled(terms, t.row_bytes * rows.prefill), t.bandwidth, t.on_stages});
   }
   for (const VectorTerm<R>& t : terms.tower_vectors) {
     visit({t.name, MemoryCause::kActivations, passes(terms, t.layers), t.flops * rows.prefill, terms.vector_rate,
-           spilled(terms, t.bytes * rows.prefill), terms.rates.other});
+           spilled(terms, t.bytes * rows.prefill), terms.rates.other, t.on_stages});
   }
 }
 
@@ -236,7 +261,7 @@ void visit_experts(const StepTerms<R>& terms, const StepRows<R>& rows, const Vis
   for (const ExpertTerm<R>& t : terms.experts) {
     const R padded = routed + terms.rates.grouped_half_rows * touched;
     visit({t.name, MemoryCause::kWeights, passes(terms, t.layers), t.flops * padded, t.rate,
-           t.weight_bytes * touched + spilled(terms, t.row_bytes * routed), t.bandwidth});
+           t.weight_bytes * touched + spilled(terms, t.row_bytes * routed), t.bandwidth, t.on_stages});
   }
 }
 
@@ -271,7 +296,7 @@ void visit_caches(const StepTerms<R>& terms, const StepRows<R>& rows, const Visi
       const FlopsOf<R> flops = (t.decode_flops * context + t.row_flops) * rows.decode;
       const BytesOf<R> bytes =
           (t.token_bytes * context + t.state_bytes) * rows.sequences + spilled(terms, t.row_bytes * rows.decode);
-      visit({t.name, MemoryCause::kCache, layers, flops, t.rate, bytes, terms.rates.kv});
+      visit({t.name, MemoryCause::kCache, layers, flops, t.rate, bytes, terms.rates.kv, t.on_stages});
     }
     if (value_of(rows.prefill) > 0) {
       const R each = rows.prefill / rows.prompts;
@@ -280,7 +305,7 @@ void visit_caches(const StepTerms<R>& terms, const StepRows<R>& rows, const Visi
       const BytesOf<R> bytes =
           (t.token_bytes * reached(t, rows.cached + each) / t.context_ways + t.state_bytes) * rows.prompts +
           spilled(terms, t.row_bytes * rows.prefill);
-      visit({t.name, MemoryCause::kCache, layers, flops, t.rate, bytes, terms.rates.kv});
+      visit({t.name, MemoryCause::kCache, layers, flops, t.rate, bytes, terms.rates.kv, t.on_stages});
     }
   }
 }
@@ -292,7 +317,7 @@ void visit_vectors(const StepTerms<R>& terms, const StepRows<R>& rows, const Vis
     if (head && !t.logits) continue;
     const R& m = t.logits ? rows.logits : all;
     visit({t.name, MemoryCause::kActivations, passes(terms, t.layers, t.logits), t.flops * m, terms.vector_rate,
-           spilled(terms, t.bytes * m), terms.rates.other});
+           spilled(terms, t.bytes * m), terms.rates.other, t.on_stages});
   }
 }
 
@@ -306,8 +331,10 @@ void visit_operations(const StepTerms<R>& terms, const StepRows<R>& rows, const 
   visit_towers(terms, rows, visit);
 }
 
+/// Added to `stages` too: of layers, what each of the mixes takes.
 template <class R>
-SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows, bool of_experts) {
+SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows, bool of_experts,
+                              std::vector<SecondsOf<R>>& stages) {
   SecondsOf<R> out(R(0.0));
   const R all = of_experts ? rows.asked() : rows.rows();
   for (const CollectiveTerm<R>& t : terms.collectives) {
@@ -319,17 +346,55 @@ SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows
     const SecondsOf<R> once = t.latency_adds ? t.latency + transfer : max(t.latency, transfer);
     out += named(once * passes(terms, t.times, t.logits), t.name,
                  "latency and transfer, book ch. 3 and 12; docs/model.md [COLL-LATENCY]", "all layers'");
+    for (std::size_t s = 0; s < t.on_stages.size(); ++s) stages[s] += once * R(t.on_stages[s] * terms.parts);
   }
   return out;
 }
 
-/// [SERVE-PP] Stages wait for the slowest: the one with most layers, or an end, which has the towers or the head beside
-/// the fewest.
+/// [SERVE-OVERLAP] What shows of collectives, and how much those that run under the work slow it.
 template <class R>
-SecondsOf<R> slowest_stage(const StepTerms<R>& terms, const SecondsOf<R>& of_layers, const SecondsOf<R>& towers,
-                           const SecondsOf<R>& head) {
+struct Exposed {
+  SecondsOf<R> shown;
+  SecondsOf<R> slowed{R(0.0)};
+};
+
+/// A share of the collectives runs under the work, as long as there is any of it.
+template <class R>
+Exposed<R> exposed(const StepTerms<R>& terms, const SecondsOf<R>& work, const SecondsOf<R>& exchanged,
+                   const SecondsOf<R>& others, const SecondsOf<R>& sent) {
+  if (terms.parts == 1) return {sent * (R(1.0) - terms.rates.overlap)};
+  const SecondsOf<R> paired = exchanged * terms.paired;
+  return {others * (R(1.0) - terms.rates.overlap) + (exchanged - paired), min(paired, work) * terms.contention};
+}
+
+/// What the layers of each of the mixes take.
+template <class R>
+struct StageTimes {
+  explicit StageTimes(std::size_t mixes)
+      : work(mixes, SecondsOf<R>(R(0.0))), exchanged(mixes, SecondsOf<R>(R(0.0))), others(exchanged) {}
+  std::vector<SecondsOf<R>> work, exchanged, others;
+};
+
+/// The layers of the slowest stage, which is no faster than the mean.
+template <class R>
+SecondsOf<R> slowest_mix(const StepTerms<R>& terms, const StageTimes<R>& times, const SecondsOf<R>& mean) {
+  SecondsOf<R> most = mean;
+  for (std::size_t s = 0; s < terms.mixes.size(); ++s) {
+    const SecondsOf<R> sent = times.others[s] + times.exchanged[s];
+    const Exposed<R> e = exposed(terms, times.work[s], times.exchanged[s], times.others[s], sent);
+    most = max(most, max(times.work[s] + e.shown, sent) + e.slowed);
+  }
+  return named(most, "layers of the slowest stage", "[SERVE-PP]: of each kind those that it has");
+}
+
+/// [SERVE-PP] Stages wait for the slowest: the one whose layers take longest, or an end, which has the towers or the
+/// head beside the fewest.
+template <class R>
+SecondsOf<R> slowest_stage(const StepTerms<R>& terms, const StageTimes<R>& times, const SecondsOf<R>& of_layers,
+                           const SecondsOf<R>& towers, const SecondsOf<R>& head) {
   const double stages = value_of(terms.stages), layers = value_of(terms.layers);
-  const SecondsOf<R> fullest = of_layers * terms.uneven;
+  const SecondsOf<R> fullest = terms.mixes.empty() ? of_layers * terms.uneven
+                                                   : slowest_mix(terms, times, of_layers / terms.stages) * terms.stages;
   const SecondsOf<R> fewest = of_layers * R(stages * std::floor(layers / stages) / layers);
   return max(fullest, fewest + max(towers, head) * terms.stages);
 }
@@ -340,24 +405,18 @@ template <class R>
 ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
   ServeTime<R> out;
   const StepRows<R> rows = whole.part(terms.parts);
-  visit_operations(terms, rows, CauseAdder<R>(terms.rates.blend, out));
+  StageTimes<R> stages(terms.mixes.size());
+  visit_operations(terms, rows, StageAdder<R>(terms, out, stages.work));
   constexpr std::string_view kOperations = "sum of the operations of all layers";
   out.compute = named(out.compute, "compute-bound operations", kOperations);
   out.weights = named(out.weights, "reading of weights", kOperations);
   out.kv = named(out.kv, "reading of the cache", kOperations);
   out.activations = named(out.activations, "other memory-bound operations", kOperations);
   const SecondsOf<R> work = named(out.local(), "work on the chips", kOperations);
-  // [SERVE-OVERLAP] A share of the collectives runs under the rest of the step, as long as there is any of it.
-  const SecondsOf<R> exchanged = collectives_time(terms, rows, true);
-  const SecondsOf<R> others = collectives_time(terms, rows, false);
+  const SecondsOf<R> exchanged = collectives_time(terms, rows, true, stages.exchanged);
+  const SecondsOf<R> others = collectives_time(terms, rows, false, stages.others);
   const SecondsOf<R> sent = named(others + exchanged, "all collectives", "sum over all layers");
-  SecondsOf<R> shown = sent * (R(1.0) - terms.rates.overlap);
-  SecondsOf<R> slowed(R(0.0));
-  if (terms.parts > 1) {
-    const SecondsOf<R> paired = exchanged * terms.paired;
-    shown = others * (R(1.0) - terms.rates.overlap) + (exchanged - paired);
-    slowed = min(paired, work) * terms.contention;
-  }
+  const auto [shown, slowed] = exposed(terms, work, exchanged, others, sent);
   out.collectives = named(max(shown, sent - work) + slowed, "exposed collectives", "[SERVE-OVERLAP], docs/model.md");
   out.overhead = named(terms.rates.layer_overhead * passes(terms, terms.layers) + terms.rates.step_overhead +
                            terms.rates.sequence_overhead * whole.sequences,
@@ -373,7 +432,7 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
     // The head is the last stage's, the towers the first's: the collectives of the others cannot run under them.
     const SecondsOf<R> of_layers = max(work - head.local() - towers.local() + shown, sent) + slowed;
     const SecondsOf<R> uneven =
-        named(slowest_stage(terms, of_layers, towers.local(), head.local()) - (work + out.collectives),
+        named(slowest_stage(terms, stages, of_layers, towers.local(), head.local()) - (work + out.collectives),
               "wait for the fullest stage",
               "[SERVE-PP]: stages times the slowest of the one with most layers and the ends, less all their work");
     out.pipeline = named(send * (terms.stages - R(1.0)) + uneven, "pipeline", "sends and waiting");

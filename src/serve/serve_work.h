@@ -77,7 +77,8 @@ template <class R>
 struct DenseTerm {
   std::string_view name;
   R layers{1.0};
-  FlopsOf<R> flops;  ///< per row
+  std::vector<double> on_stages;  ///< of these, on each of StepTerms::mixes; empty: not of a layer, or one mix
+  FlopsOf<R> flops;               ///< per row
   BytesOf<R> weight_bytes;
   BytesOf<R> row_bytes;  ///< activations per row
   FlopsPerSecondOf<R> rate;
@@ -90,6 +91,7 @@ template <class R>
 struct ExpertTerm {
   std::string_view name;
   R layers{1.0};
+  std::vector<double> on_stages;
   FlopsOf<R> flops;         ///< per routed row
   BytesOf<R> weight_bytes;  ///< of one expert's part on this chip
   BytesOf<R> row_bytes;     ///< per routed row
@@ -105,6 +107,7 @@ template <class R>
 struct CacheTerm {
   std::string_view name;
   R layers{1.0};
+  std::vector<double> on_stages;
   FlopsOf<R> decode_flops;   ///< per row and token of context
   FlopsOf<R> prefill_flops;  ///< the same in the form prompts use
   FlopsOf<R> row_flops;      ///< per row whatever the context
@@ -133,6 +136,7 @@ template <class R>
 struct VectorTerm {
   std::string_view name;
   R layers{1.0};
+  std::vector<double> on_stages;
   FlopsOf<R> flops;  ///< per row
   BytesOf<R> bytes;  ///< per row
   bool logits = false;
@@ -143,6 +147,7 @@ template <class R>
 struct CollectiveTerm {
   std::string_view name;
   R times{1.0};
+  std::vector<double> on_stages;
   SecondsOf<R> latency;
   SecondsOf<R> per_row;
   SecondsOf<R> ramp;         ///< of the first MB, in proportion
@@ -172,7 +177,8 @@ struct StepTerms {
   ServingRates<R> rates;
   R layers{1.0};
   R stages{1.0};
-  R uneven{1.0};       ///< layers of the fullest stage over the mean
+  R uneven{1.0};                    ///< layers of the fullest stage over the mean
+  std::vector<LayersByKind> mixes;  ///< of fullest_stages(), where layers differ; empty: `uneven` tells all of them
   double parts = 1;    ///< that a step's rows are cut into: one works while experts exchange the other's rows
   R paired{0.0};       ///< share of that exchange which can run under the other's work
   R contention{0.0};   ///< of the work, lost while it does
@@ -204,6 +210,7 @@ struct KindOps {
   LayerKind kind;
   double layers = 0;
   std::vector<Op<R>> ops;
+  std::size_t index = 0;  ///< among the model's kinds
 };
 
 template <class R>

@@ -12,6 +12,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "model/stored_bytes.h"
+#include "serve/stage_layers.h"
 #include "serve/step_operations.h"
 
 namespace scalecalc {
@@ -285,18 +286,17 @@ class MemoryBuilder {
   MemoryBuilder(const ServeBasis<double>& basis, const ServeLayout& layout)
       : basis_(basis), system_(basis.system), model_(*basis.system.model), layout_(layout) {}
 
-  /// The fullest stage: as many layers as the fullest has, and the larger of embedding and head, or both on one stage.
-  double weights() const {
+  /// Of a stage's layers and, whichever it is, the larger of embedding and head, or both on one stage.
+  double weights(const LayersByKind& stage) const {
     double layers = 0;
-    for (const KindOps<double>& kind : basis_.kinds) layers += kind.layers * bytes_of(kind.ops, &kind.kind);
+    for (const KindOps<double>& kind : basis_.kinds) {
+      const double share = to_double(stage[kind.index]) / kind.layers;
+      layers += kind.layers * bytes_of(kind.ops, &kind.kind) * share;
+    }
     const double embedding = bytes_of(basis_.embedding, nullptr) + tower_bytes();
     const double head = bytes_of(basis_.head, nullptr);
     const double ends = layout_.pp == 1 ? embedding + head : std::max(embedding, head + tied_head());
-    return layers * stage_share() + ends;
-  }
-
-  double stage_share() const {
-    return to_double((model_.layers() + layout_.pp - 1) / layout_.pp) / to_double(model_.layers());
+    return layers + ends;
   }
 
   double activations() const {
@@ -387,24 +387,22 @@ class MemoryBuilder {
 }  // namespace
 
 ServeMemory::ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout, Draft draft)
-    : engine_(basis.system.engine), draft_(std::move(draft)), cache_(basis.cache) {
+    : engine_(basis.system.engine), draft_(std::move(draft)) {
   const ServingSystem& system = basis.system;
   const MemoryBuilder builder(basis, layout);
   const double kv = bits_of(system.formats.kv) / 8;
   format_ = {.token_bytes = kv, .conv_bytes = system.formats.activation_bytes};
-  fixed_.weights = builder.weights() + draft_.weights;
   fixed_.activations = engine_.counts_runtime ? std::max(builder.activations(), builder.sampler()) : 0;
   fixed_.graphs = engine_.graph_bytes;
   fixed_.reserve = engine_.counts_runtime ? system.efficiency.memory_reserve.value : 0;
   capacity_ = system.hw->hbm_capacity.value();
-  stage_share_ = builder.stage_share();
   const bool gathered = layout.scheme == ServeScheme::kGathered;
   ways_ = gathered ? 1 : to_double(layout.tp);
   batch_ways_ = to_double(layout.attention_dp) * (gathered ? to_double(layout.tp) : 1);
   if (layout.scheme == ServeScheme::kStationary2d) {
     // Heads as far as there are KV heads, sequences over the ranks that are left.
     std::int64_t heads = 1;
-    for (const LayerCache& cache : cache_.kinds) heads = std::max(heads, std::gcd(cache.ways, layout.tp));
+    for (const LayerCache& cache : basis.cache.kinds) heads = std::max(heads, std::gcd(cache.ways, layout.tp));
     ways_ = to_double(heads);
     batch_ways_ *= to_double(layout.tp / heads);
   }
@@ -417,64 +415,110 @@ ServeMemory::ServeMemory(const ServeBasis<double>& basis, const ServeLayout& lay
                              .mla = system.model->attention.mla.has_value(),
                              .own_heads = draft_.own_heads,
                              .draft_model = draft_.cache && !draft_.own_heads});
-  const double left = capacity_ - fixed_.weights - fixed_.activations - fixed_.graphs;
+  for (const LayersByKind& layers : fullest_stages(*system.model, layout.pp)) {
+    Stage stage;
+    stage.weights = builder.weights(layers) + draft_.weights;
+    if (basis.kinds.size() == 1) {
+      stage.cache = basis.cache;
+      stage.cache_share = to_double(layers[basis.kinds.front().index]) / basis.kinds.front().layers;
+    } else {
+      stage.cache = kv_cache(*system.model, layers);
+    }
+    give_room(stage);
+    stages_.push_back(std::move(stage));
+  }
+}
+
+void ServeMemory::give_room(Stage& stage) const {
+  const double left = capacity_ - stage.weights - fixed_.activations - fixed_.graphs;
   const double outside = engine_.graphs_in_share ? 0 : fixed_.graphs;
   switch (engine_.rule) {
-    case CacheRule::kAll: room_ = left - fixed_.reserve; break;
-    case CacheRule::kShareOfAll: room_ = left + outside - (1 - share_) * capacity_; break;
-    case CacheRule::kShareOfFree: room_ = share_ * (left - fixed_.reserve); break;
-    case CacheRule::kStaticShare: room_ = share_ * capacity_ - fixed_.weights; break;
+    case CacheRule::kAll: stage.room = left - fixed_.reserve; break;
+    case CacheRule::kShareOfAll: stage.room = left + outside - (1 - share_) * capacity_; break;
+    case CacheRule::kShareOfFree: stage.room = share_ * (left - fixed_.reserve); break;
+    case CacheRule::kStaticShare: stage.room = share_ * capacity_ - stage.weights; break;
   }
   // The share left over must hold the runtime, and beside a static share activations and graphs.
-  runtime_binds_ = room_ > left - fixed_.reserve;
-  if (runtime_binds_) room_ = left - fixed_.reserve;
+  stage.runtime_binds = stage.room > left - fixed_.reserve;
+  if (stage.runtime_binds) stage.room = left - fixed_.reserve;
+}
+
+double ServeMemory::sequence_bytes(const Stage& stage, double context) const {
+  const double all = stage.cache.sequence_bytes(context, format_, static_cast<std::int64_t>(ways_)) / context_ways_;
+  if (!draft_.cache) return stage.cache_share * all;
+  // Sequences of a rank of the target, spread over the ranks of the draft's replicas.
+  const double each = batch_ways_ / (draft_.replicas * draft_.cache->batch_ways_);
+  return stage.cache_share * all + each * draft_.cache->sequence_bytes(context);
 }
 
 double ServeMemory::sequence_bytes(double context) const {
-  const double own = cache_.sequence_bytes(context, format_, static_cast<std::int64_t>(ways_)) / context_ways_;
-  if (!draft_.cache) return stage_share_ * own;
-  // Sequences of a rank of the target, spread over the ranks of the draft's replicas.
-  const double each = batch_ways_ / (draft_.replicas * draft_.cache->batch_ways_);
-  return stage_share_ * own + each * draft_.cache->sequence_bytes(context);
+  double most = 0;
+  for (const Stage& stage : stages_) most = std::max(most, sequence_bytes(stage, context));
+  return most;
 }
 
-double ServeMemory::withheld() const { return std::max(0.0, capacity_ - fixed_.total() - room_); }
+const ServeMemory::Stage& ServeMemory::fullest(double batch, double context) const {
+  const double sequences = std::ceil(batch / batch_ways_);
+  const auto used = [&](const Stage& s) { return s.weights + sequences * sequence_bytes(s, context); };
+  const Stage* out = &stages_.front();
+  for (const Stage& stage : stages_) {
+    if (used(stage) > used(*out)) out = &stage;
+  }
+  return *out;
+}
+
+double ServeMemory::cache_room() const { return fullest(0, 0).room; }
+
+double ServeMemory::withheld() const {
+  const ServeMemoryParts used = parts(0, 0);
+  return std::max(0.0, capacity_ - used.total() - cache_room());
+}
 
 ServeMemoryParts ServeMemory::parts(double batch, double context) const {
+  const Stage& stage = fullest(batch, context);
   ServeMemoryParts out = fixed_;
-  out.kv = std::ceil(batch / batch_ways_) * sequence_bytes(context);
+  out.weights = stage.weights;
+  out.kv = std::ceil(batch / batch_ways_) * sequence_bytes(stage, context);
   return out;
 }
 
 double ServeMemory::max_batch(double context) const {
-  const double each = sequence_bytes(context);
-  if (room_ <= 0 || (engine_.longest > 0 && sequence_bytes(engine_.longest) > room_)) return 0;
-  double most = each > 0 ? std::floor(room_ / each) * batch_ways_ : std::numeric_limits<double>::max();
+  double most = std::numeric_limits<double>::max();
+  for (const Stage& stage : stages_) {
+    const double each = sequence_bytes(stage, context);
+    if (stage.room <= 0 || (engine_.longest > 0 && sequence_bytes(stage, engine_.longest) > stage.room)) return 0;
+    if (each > 0) most = std::min(most, std::floor(stage.room / each) * batch_ways_);
+  }
   if (engine_.most_sequences > 0) most = std::min(most, to_double(engine_.most_sequences) * batch_ways_);
   return most;
 }
 
 double ServeMemory::max_context(double batch) const {
-  const double each = room_ / std::ceil(batch / batch_ways_);
-  if (sequence_bytes(1) > each) return 0;
+  const double sequences = std::ceil(batch / batch_ways_);
+  const auto holds = [&](double context) {
+    return std::all_of(stages_.begin(), stages_.end(),
+                       [&](const Stage& stage) { return sequence_bytes(stage, context) <= stage.room / sequences; });
+  };
+  if (!holds(1)) return 0;
   double low = 1, high = 2;
-  while (sequence_bytes(high) <= each) {
+  while (holds(high)) {
     low = high;
     high *= 2;
     if (high > 1e12) return std::numeric_limits<double>::infinity();
   }
   while (high - low > 1) {
     const double middle = std::floor((low + high) / 2);
-    (sequence_bytes(middle) <= each ? low : high) = middle;
+    (holds(middle) ? low : high) = middle;
   }
   return low;
 }
 
-std::string ServeMemory::equation() const {
-  const std::string total = bytes_text(capacity_), weights = bytes_text(fixed_.weights);
+std::string ServeMemory::equation(double batch, double context) const {
+  const Stage& stage = fullest(batch, context);
+  const std::string total = bytes_text(capacity_), weights = bytes_text(stage.weights);
   const std::string activations = bytes_text(fixed_.activations), graphs = bytes_text(fixed_.graphs);
-  const std::string reserve = bytes_text(fixed_.reserve), room = bytes_text(room_);
-  if (runtime_binds_) {
+  const std::string reserve = bytes_text(fixed_.reserve), room = bytes_text(stage.room);
+  if (stage.runtime_binds) {
     return fmt::format("cache = {} total - {} weights - {} activations - {} graphs - {} runtime = {}", total, weights,
                        activations, graphs, reserve, room);
   }

@@ -102,7 +102,8 @@ std::vector<PlacedGroup> described_placement(const HardwareSpec& hw, const Slice
 ServingCost<double> serving_cost(const ServingSystem& system, const ServeLayout& layout, const Slice& slice);
 ServingCost<double> serving_cost(const ServeBasis<double>& basis, const ServeLayout& layout, const Slice& slice);
 
-// Bytes on the fullest chip of a replica, and how many sequences fit by the engine's own rule.
+// Bytes on the fullest chip of a replica, and how many sequences fit on the chips of every stage by the engine's own
+// rule.
 
 /// Bytes of one chip.
 struct ServeMemoryParts {
@@ -127,11 +128,11 @@ class ServeMemory {
   ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout, Draft draft);
   ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout) : ServeMemory(basis, layout, Draft{}) {}
 
-  /// Of a replica with so many sequences, each with `context` tokens in the cache.
+  /// On the stage with most bytes, of a replica with so many sequences, each with `context` tokens in the cache.
   ServeMemoryParts parts(double batch, double context) const;
   double capacity() const { return capacity_; }
-  /// Bytes that the engine's rule leaves for caches; below 0: the weights do not fit.
-  double cache_room() const { return room_; }
+  /// Bytes that the engine's rule leaves for caches beside most weights; below 0: these do not fit.
+  double cache_room() const;
   /// Bytes that the rule lets nobody use.
   double withheld() const;
   /// Bytes of one sequence on the chip that keeps most of it.
@@ -145,23 +146,33 @@ class ServeMemory {
   bool fits(double batch, double context) const { return batch <= max_batch(context); }
   /// Groups of ranks that keep sequences of their own.
   double sequence_groups() const { return batch_ways_; }
-  /// "0.9 x 80 GiB - 16.1 GB weights - ... = 50.3 GB for the cache": the rule with its numbers.
-  std::string equation() const;
+  /// "0.9 x 80 GiB - 16.1 GB weights - ... = 50.3 GB for the cache": the rule with the numbers of the stage of parts().
+  std::string equation(double batch, double context) const;
 
  private:
+  /// What chips of one pipeline stage keep, where no other stage keeps as much of all.
+  struct Stage {
+    double weights = 0;
+    double room = 0;             ///< for caches
+    bool runtime_binds = false;  ///< it needs more than the engine's rule leaves
+    KvCache cache;               ///< of its layers or, if they are of one kind, of the model
+    double cache_share = 1;      ///< of `cache`, that its layers keep
+  };
+  void give_room(Stage& stage) const;
+  double sequence_bytes(const Stage& stage, double context) const;
+  /// With most bytes of weights and caches.
+  const Stage& fullest(double batch, double context) const;
+
   EngineRules engine_;
   Draft draft_;
-  KvCache cache_;  ///< of the model
   CacheFormat format_;
-  ServeMemoryParts fixed_;  ///< all but the caches
+  ServeMemoryParts fixed_;  ///< all but weights and caches
+  std::vector<Stage> stages_;
   double capacity_ = 0;
-  double share_ = 1;  ///< of the engine's rule, for this layout
-  double room_ = 0;
-  bool runtime_binds_ = false;  ///< it needs more than the engine's rule leaves
-  double stage_share_ = 1;      ///< of the layers on the fullest stage
-  double ways_ = 1;             ///< tensor ranks the cached heads divide over
-  double batch_ways_ = 1;       ///< ranks that keep sequences of their own
-  double context_ways_ = 1;     ///< ranks that each keep a part of every context
+  double share_ = 1;         ///< of the engine's rule, for this layout
+  double ways_ = 1;          ///< tensor ranks the cached heads divide over
+  double batch_ways_ = 1;    ///< ranks that keep sequences of their own
+  double context_ways_ = 1;  ///< ranks that each keep a part of every context
 };
 
 }  // namespace scalecalc

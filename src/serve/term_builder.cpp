@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <span>
 
 #include "base/scalar.h"
@@ -12,18 +13,21 @@
 #include "model/kv_cache.h"
 #include "model/op_list.h"
 #include "model/stored_bytes.h"
+#include "serve/stage_layers.h"
 
 namespace scalecalc {
 namespace {
 
 /// Adds the term, or its layers to one that is the same in another kind of layer.
 template <class Term, class Same>
-void add_or_merge(std::vector<Term>& terms, Term term, const Same& same) {
+void add_or_merge(std::vector<Term>& terms, Term term, const std::vector<double>& on_stages, const Same& same) {
   const auto found = std::find_if(terms.begin(), terms.end(), [&](const Term& t) { return same(t, term); });
   if (found == terms.end()) {
+    term.on_stages = on_stages;
     terms.push_back(std::move(term));
   } else {
     found->layers = found->layers + term.layers;
+    for (std::size_t s = 0; s < on_stages.size(); ++s) found->on_stages[s] += on_stages[s];
   }
 }
 
@@ -54,9 +58,13 @@ StepTerms<R> TermBuilder<R>::build() {
   out_.stages = R(to_double(layout_.pp));
   const std::int64_t fullest = (model_.layers() + layout_.pp - 1) / layout_.pp;
   out_.uneven = R(to_double(fullest * layout_.pp) / layers);
+  if (layout_.pp > 1 && basis_.kinds.size() > 1) out_.mixes = fullest_stages(model_, layout_.pp);
   for (const KindOps<R>& kind : basis_.kinds) {
+    on_stages_.clear();
+    for (const LayersByKind& mix : out_.mixes) on_stages_.push_back(to_double(mix[kind.index]));
     for (const Op<R>& op : kind.ops) add_op(op, kind.kind, R(kind.layers), false);
   }
+  on_stages_.clear();
   for (const Op<R>& op : basis_.head) add_op(op, {}, R(1.0), true);
   for (const TowerPart<R>& part : basis_.towers) {
     if (!part.shown) continue;
@@ -122,9 +130,10 @@ void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R&
   layer_bytes_ += logits ? 0 : value_of(term.weight_bytes * layers) / to_double(model_.layers());
   if (op.name == kCrossKeysValues) {  // in the steps that take the prompt in
     term.row_bytes = term.row_bytes * op.rows;
+    term.on_stages = on_stages_;
     return out_.towers.push_back(std::move(term));
   }
-  add_or_merge(out_.dense, std::move(term), [](const auto& a, const auto& b) {
+  add_or_merge(out_.dense, std::move(term), on_stages_, [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.flops) == value_of(b.flops) &&
            value_of(a.weight_bytes) == value_of(b.weight_bytes) && a.logits == b.logits;
   });
@@ -152,7 +161,7 @@ void TermBuilder<R>::add_grouped(const Op<R>& op, const R& layers) {
               (k / (k + h));
   const bool weight_only = format < 8 * bytes_per_element(dtype);
   term.bandwidth = out_.rates.weights * out_.rates.expert_read * (weight_only ? out_.rates.dequantise : R(1.0));
-  add_or_merge(out_.experts, std::move(term),
+  add_or_merge(out_.experts, std::move(term), on_stages_,
                [](const auto& a, const auto& b) { return a.name == b.name && value_of(a.flops) == value_of(b.flops); });
 }
 
@@ -192,7 +201,7 @@ void TermBuilder<R>::add_attention(const Op<R>& op, const LayerKind& kind, const
     const auto& wide = peaks[static_cast<std::size_t>(basis_.format_of(16))];
     if (index && narrow && wide) term.rate = term.rate * R(*narrow / *wide);
   }
-  add_or_merge(out_.caches, std::move(term), [](const auto& a, const auto& b) {
+  add_or_merge(out_.caches, std::move(term), on_stages_, [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.prefill_flops) == value_of(b.prefill_flops) && a.reach == b.reach;
   });
 }
@@ -206,7 +215,7 @@ void TermBuilder<R>::add_scan(const Op<R>& op, const R& layers) {
   term.state_bytes = bytes(op.state, 2 * CacheFormat{}.state_bytes) / ways;
   term.row_bytes = bytes(op.reads + op.writes, system_.formats.activation_bytes) / ways;
   term.rate = op.by_element ? chip_.vector : out_.rates.attention;
-  add_or_merge(out_.caches, std::move(term), [](const auto& a, const auto& b) {
+  add_or_merge(out_.caches, std::move(term), on_stages_, [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.row_flops) == value_of(b.row_flops);
   });
 }
@@ -221,7 +230,7 @@ void TermBuilder<R>::add_vector(const Op<R>& op, const R& layers, bool logits) {
   term.flops = FlopsOf<R>(op.flops / ways);
   term.bytes = bytes(elements, system_.formats.activation_bytes) / ways;
   if (value_of(term.bytes) <= 0) return;
-  add_or_merge(out_.vectors, std::move(term), [](const auto& a, const auto& b) {
+  add_or_merge(out_.vectors, std::move(term), on_stages_, [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.bytes) == value_of(b.bytes) && a.logits == b.logits;
   });
 }
@@ -302,7 +311,14 @@ class CollectiveBuilder {
   }
 
   void build() {
-    for (const KindOps<R>& kind : basis_.kinds) layer(kind.kind, kind.ops, kind.layers);
+    for (const KindOps<R>& kind : basis_.kinds) {
+      layer(kind.kind, kind.ops, kind.layers);
+      for (std::size_t s = 0; s < terms_.mixes.size(); ++s) {
+        stage_ = s;
+        layer(kind.kind, kind.ops, to_double(terms_.mixes[s][kind.index]));
+      }
+      stage_.reset();
+    }
     ends();
   }
 
@@ -331,7 +347,12 @@ class CollectiveBuilder {
                            .of_prompts = of_prompts_};
     for (CollectiveTerm<R>& known : terms_.collectives) {
       if (known.name != name || value_of(known.per_row) != value_of(term.per_row)) continue;
-      known.times = known.times + term.times;
+      if (!stage_) {
+        known.times = known.times + term.times;
+      } else {
+        known.on_stages.resize(terms_.mixes.size());
+        known.on_stages[*stage_] += times;
+      }
       return;
     }
     terms_.collectives.push_back(std::move(term));
@@ -455,8 +476,9 @@ class CollectiveBuilder {
   const ModelDims<R>& dims_;
   double dispatch_;
   double layer_bytes_;
-  bool exchanging_ = false;  ///< what is added is of experts
-  bool of_prompts_ = false;  ///< or of towers
+  bool exchanging_ = false;           ///< what is added is of experts
+  bool of_prompts_ = false;           ///< or of towers
+  std::optional<std::size_t> stage_;  ///< of the mixes, whose layers are counted; none: all layers
   StepTerms<R>& terms_;
   Channel<R> tp_, reduce_, x_, y_, cp_, ep_, etp_, group_, pp_;
 };

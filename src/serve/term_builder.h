@@ -36,6 +36,7 @@ class TermBuilder {
   double tensor_ = 1;  ///< ranks that whole-width matmuls divide over; 1 if weights are gathered
   double heads_ = 1;   ///< ranks that heads divide over
   double layer_bytes_ = 0;
+  std::vector<double> on_stages_;  ///< layers of the kind being added, on each of the mixes
   StepTerms<R> out_;
 };
 

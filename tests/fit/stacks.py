@@ -221,9 +221,9 @@ def unfitted_block(stack, found):
     why = "measured in too few runs to fit, or in runs of one model"
     if found is not None:
         errors = errors_of(found)
-        why = (f"a fit to {found['query']['rows']} runs of {found['query']['sources']} sources errs by "
-               f"{percent(errors['outside']['mean_abs_error'])} on runs held out, no fit by "
-               f"{percent(errors['before']['mean_abs_error'])}")
+        why = (f"a fit errs by {percent(errors['outside']['mean_abs_error'])} on runs held out, none by "
+               f"{percent(errors['before']['mean_abs_error'])} ({found['query']['rows']} runs, "
+               f"{found['query']['sources']} sources)")
     return [f"  {stack}:", f'    note: "{why}"']
 
 

@@ -54,7 +54,14 @@ TEST(LaunchServers, AFileReadsBackAsItsLayout) {
     ServingSystem system{.model = &model, .hw = &hw};
     system.chunk_tokens = 4096;
     const std::int64_t node_chips = *rc::gen::element<std::int64_t>(4, 8);
-    const ServingLaunch subject{layout, model, system, *rc::gen::element(0.5, 7.0, 64.0), 4096, {}, false, node_chips};
+    ServeQuestion question;
+    question.longest = 4096;
+    const ServingLaunch subject{.layout = layout,
+                                .model = model,
+                                .system = system,
+                                .sequences = *rc::gen::element(0.5, 7.0, 64.0),
+                                .question = question,
+                                .node_chips = node_chips};
     std::vector<LaunchArgument> arguments;
     try {
       arguments = serving_arguments(engine, subject);

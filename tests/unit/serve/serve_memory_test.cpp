@@ -37,8 +37,8 @@ TEST_F(ServeMemoryRules, EachEngineCountsInItsOwnWay) {
 }
 
 TEST_F(ServeMemoryRules, TheEquationHasItsNumbers) {
-  EXPECT_NE(memory(CacheRule::kShareOfAll, 0.9).equation().find("0.9 x"), std::string::npos);
-  EXPECT_NE(memory(CacheRule::kShareOfFree, 0.9).equation().find("runtime"), std::string::npos);
+  EXPECT_NE(memory(CacheRule::kShareOfAll, 0.9).equation(1, 1).find("0.9 x"), std::string::npos);
+  EXPECT_NE(memory(CacheRule::kShareOfFree, 0.9).equation(1, 1).find("runtime"), std::string::npos);
 }
 
 /// Graphs inside the share leave the cache less; outside it they come from what the share leaves.
@@ -48,8 +48,8 @@ TEST_F(ServeMemoryRules, GraphsAreInsideTheShareOrNot) {
   system_.engine.graphs_in_share = false;
   const ServeMemory outside = memory(CacheRule::kShareOfAll, 0.9);
   EXPECT_NEAR(outside.cache_room() - inside.cache_room(), inside.parts(0, 1).graphs, 1);
-  EXPECT_NE(inside.equation().find(" graphs"), std::string::npos);
-  EXPECT_EQ(outside.equation().find(" graphs"), std::string::npos);
+  EXPECT_NE(inside.equation(1, 1).find(" graphs"), std::string::npos);
+  EXPECT_EQ(outside.equation(1, 1).find(" graphs"), std::string::npos);
 }
 
 TEST_F(ServeMemoryRules, BatchAndContextAreTheSameRoomSeenTwice) {
