@@ -339,12 +339,13 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
   LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
   model.model_type = facts_of_file(catalog, answer.question.model, answer.question.assume).model_type;
   if (answer.question.speculation) model.draft = launched_draft(catalog, answer.question.speculation->draft);
-  LaunchStamp stamp = stamp_of(
-      framework, out.release, question, "layout: " + layout_of(point),
-      fmt::format("predicted: {:.4g} sequences at once, first token after {}, each further {}, {:.5g} tokens/s "
-                  "of a chip, {} of {} a chip, on {} x {}",
-                  point.batch, seconds_text(point.ttft_s), seconds_text(point.tpot_s), point.tokens_per_s_per_chip(),
-                  bytes_text(point.memory.total()), bytes_text(point.capacity), point.chips, system.hw->title));
+  LaunchStamp stamp =
+      stamp_of(framework, out.release, question, "layout: " + layout_of(point),
+               fmt::format("predicted: {} sequences at once, first token after {}, each further {}, {:.5g} tokens/s "
+                           "of a chip, {} of {} a chip, on {} x {}",
+                           batch_text(point), seconds_text(point.ttft_s), seconds_text(point.tpot_s),
+                           point.tokens_per_s_per_chip(), bytes_text(point.memory.total()), bytes_text(point.capacity),
+                           point.chips, system.hw->title));
   if (pooled) {
     refuse_cluster_of_pools(asked);
     LaunchTerms terms;

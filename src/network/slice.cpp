@@ -234,9 +234,8 @@ std::string joined_hint(const HardwareSpec& hw, std::int64_t chips, std::int64_t
   return around.empty() ? fmt::format("{} {}", how, pods) : fmt::format("{} {} and --chips {}", how, pods, around);
 }
 
-}  // namespace
-
-SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices) {
+/// `joins`: whether the question can ask for several slices.
+SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices, bool joins) {
   SliceError out;
   if (slices > 1 && (!hw.is_torus() || hw.network.size() < 2)) {
     out.message =
@@ -254,8 +253,10 @@ SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t sli
     out.message = fmt::format("{} chips are more than one {} pod of {}", group_thousands(chips), hw.name,
                               group_thousands(hw.network.front().torus.max_chips));
     const std::int64_t pods = (chips + hw.network.front().torus.max_chips - 1) / hw.network.front().torus.max_chips;
-    if (hw.network.size() > 1) out.hint = joined_hint(hw, chips, pods);
-    return out;
+    if (joins) {
+      if (hw.network.size() > 1) out.hint = joined_hint(hw, chips, pods);
+      return out;
+    }
   } else {
     out.message = fmt::format("no {} slice has {} chips{}", hw.name, group_thousands(chips),
                               slices > 1 ? fmt::format(" in {} slices", slices) : "");
@@ -264,6 +265,14 @@ SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t sli
   if (!around.empty()) out.hint = "the nearest that exist: --chips " + around;
   return out;
 }
+
+}  // namespace
+
+SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices) {
+  return no_slice(hw, chips, slices, true);
+}
+
+SliceError no_single_slice(const HardwareSpec& hw, std::int64_t chips) { return no_slice(hw, chips, 1, false); }
 
 bool publishes_pod(const HardwareSpec& hw) {
   return hw.network.empty() || hw.publishes(fmt::format("network.{}.pod", hw.network.front().name));

@@ -50,6 +50,8 @@ bool publishes_pod(const HardwareSpec& hw);
 void require_pod(const HardwareSpec& hw);
 
 SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices);
+/// The same where a question has no --slices: only counts of one slice would do.
+SliceError no_single_slice(const HardwareSpec& hw, std::int64_t chips);
 
 /// Largest count <= `chips` that exists as a slice; 0 if none.
 std::int64_t nearest_below(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices);

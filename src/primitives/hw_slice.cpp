@@ -128,7 +128,7 @@ class Slicer {
   }
 
   void unbuilt() {
-    const SliceError error = no_slice(hw_, chips_, 1);
+    const SliceError error = no_single_slice(hw_, chips_);
     assumptions_.push_back(
         {error.message + (error.hint.empty() ? "" : "; " + error.hint), "--chips", "hardware file", true});
   }

@@ -158,8 +158,8 @@ Plot serve_plot(const ServeAnswer& answer) {
   std::map<std::size_t, PlotSeries> systems;
   for (const ServePoint& p : answer.points) {
     systems[p.system].points.push_back({p.tokens_per_s_per_user(), p.tokens_per_s_per_chip(),
-                                        fmt::format("{} on {} chips, batch {:g}, TTFT {}", describe(p.layout), p.chips,
-                                                    p.batch, seconds_text(p.ttft_s))});
+                                        fmt::format("{} on {} chips, batch {}, TTFT {}", describe(p.layout), p.chips,
+                                                    batch_text(p), seconds_text(p.ttft_s))});
   }
   for (auto& [system, series] : systems) {
     series.name = fmt::format("{}{}", q.batches.empty() ? "Pareto front" : "batches asked for",
@@ -170,9 +170,9 @@ Plot serve_plot(const ServeAnswer& answer) {
   if (answer.best) {
     const ServePoint& p = *answer.best;
     out.marks.push_back({.at = {p.tokens_per_s_per_user(), p.tokens_per_s_per_chip()},
-                         .text = fmt::format("best {}: {} on {} chips, batch {:g}",
+                         .text = fmt::format("best {}: {} on {} chips, batch {}",
                                              kServeObjectiveNames[static_cast<std::size_t>(q.objective)],
-                                             describe(p.layout), p.chips, p.batch)});
+                                             describe(p.layout), p.chips, batch_text(p))});
   }
   if (q.slo_tpot && !answer.points.empty()) {
     out.marks.push_back({PlotMarkKind::kAtX,
@@ -228,8 +228,8 @@ Plot serve_operations_plot(const ServeAnswer& answer, const ServePoint& best) {
                                rows_of(prompts, best.layout)));
   }
   Plot out = roofs_with_points(roofs, std::move(points));
-  out.title = fmt::format("Operations of the best point under the chip's roofs: {}, batch {:g}", describe(best.layout),
-                          best.batch);
+  out.title = fmt::format("Operations of the best point under the chip's roofs: {}, batch {}", describe(best.layout),
+                          batch_text(best));
   return out;
 }
 
@@ -242,7 +242,7 @@ std::vector<Plot> serve_page_plots(const ServeAnswer& answer) {
   const std::size_t n = answer.points.size(), shown = std::min(n, kMostShown);
   for (std::size_t k = 0; k < shown; ++k) {
     const ServePoint& p = answer.points[shown < 2 ? 0 : k * (n - 1) / (shown - 1)];
-    const std::string label = fmt::format("batch {:g}: {}, {} chips", p.batch, describe(p.layout), p.chips);
+    const std::string label = fmt::format("batch {}: {}, {} chips", batch_text(p), describe(p.layout), p.chips);
     steps.emplace_back(label, decode_parts(p.time));
     memory.emplace_back(label, memory_parts(p.memory));
     capacity = std::max(capacity, p.capacity);

@@ -34,10 +34,10 @@ double changed(const ServedFigure& figure, const ServePoint& there, const ServeP
 std::string signed_share(double share) { return fmt::format("{:+.3g}%", 100 * share); }
 
 std::string point_text(const ServePoint& p) {
-  std::string out = fmt::format("{}, batch {:g}", describe(p.layout), p.batch);
+  std::string out = fmt::format("{}, batch {}", describe(p.layout), batch_text(p));
   if (p.pools) {
-    out = fmt::format("{} x {} prefill, {} x {} decode, batch {:g}", p.pools->prefill_replicas,
-                      describe(p.pools->prefill_layout), p.pools->decode_replicas, describe(p.layout), p.batch);
+    out = fmt::format("{} x {} prefill, {} x {} decode, batch {}", p.pools->prefill_replicas,
+                      describe(p.pools->prefill_layout), p.pools->decode_replicas, describe(p.layout), batch_text(p));
   }
   return out;
 }

@@ -123,8 +123,8 @@ class ServeOutput {
       return;
     }
     const ServePoint& p = *a_.best;
-    say(out_.headline, Role::kHeading, "{}: {} on {} chip{}{}, batch {:g}", best_words(), describe(p.layout), p.chips,
-        p.chips == 1 ? "" : "s", several() ? " of " + a_.systems[p.system].hw->name : "", p.batch);
+    say(out_.headline, Role::kHeading, "{}: {} on {} chip{}{}, batch {}", best_words(), describe(p.layout), p.chips,
+        p.chips == 1 ? "" : "s", several() ? " of " + a_.systems[p.system].hw->name : "", batch_text(p));
     out_.headline.push_back({figures_text(p), Role::kGood});
     if (p.pools) {
       pools_text(*p.pools, describe(p.layout));
@@ -206,18 +206,22 @@ class ServeOutput {
     f.push_back(number_figure("tokens_per_s_per_chip", per_chip(), Format::kNumber, p.tokens_per_s_per_chip()));
     f.push_back(number_figure("tokens_per_s_per_user", texts_ ? "texts/s/user" : "tok/s/user", Format::kNumber,
                               p.tokens_per_s_per_user()));
-    const double decoding = p.batch / p.decode_step_s / to_double(p.pools ? p.pools->decode_chips : p.chips);
+    // A step of drafts and their check yields several tokens of each sequence.
+    const double step_tokens = p.batch * (p.speculation ? p.speculation->tokens_per_step : 1);
+    const double step_s = p.speculation ? p.speculation->draft_s + p.speculation->verify_s : p.decode_step_s;
+    const double finished = step_tokens / q_.generate;
+    const double decoding = step_tokens / step_s / to_double(p.pools ? p.pools->decode_chips : p.chips);
     f.push_back(number_figure("decode_tokens_per_s_per_chip", decodes(alone, "decoding alone tok/s/chip"),
                               Format::kNumber, decoding));
     f.push_back(number_figure("decode_requests_per_s_per_chip", decodes(alone, "decoding alone req/s/chip"),
                               Format::kNumber, decoding / q_.generate));
     f.push_back(number_figure("requests_per_s", "req/s", Format::kNumber, p.requests_per_s, 4));
     // Steady state: what leaves the batch is what enters it.
-    f.push_back(number_figure("finished_sequences_per_step", "", Format::kNumber, p.batch / q_.generate));
-    f.push_back(number_figure("admitted_tokens_per_step", "", Format::kNumber,
-                              p.batch / q_.generate * q_.prompt * (1 - q_.prefix_hit)));
+    f.push_back(number_figure("finished_sequences_per_step", "", Format::kNumber, finished));
+    f.push_back(
+        number_figure("admitted_tokens_per_step", "", Format::kNumber, finished * q_.prompt * (1 - q_.prefix_hit)));
     f.push_back(number_figure("evicted_tokens_per_step", decodes(alone, "tokens evicted per step"), Format::kNumber,
-                              p.batch / q_.generate * (q_.prompt + q_.generate)));
+                              finished * (q_.prompt + q_.generate)));
     f.push_back(with_importance(
         maybe_figure("usd_per_million_output_tokens", per_million(), Format::kUsd, p.usd_per_million_output), 2));
     f.push_back(

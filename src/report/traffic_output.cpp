@@ -261,13 +261,17 @@ void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& 
   const TrafficAsked& as_found = t.asked;
   const std::string fleet = fleet_text(answer, t);
   const std::string load = load_text(as_found, t.figures.requests);
+  std::vector<Line> said;
   if (t.carries) {
-    say(output.summary, Role::kGood, "{}: {}{}", load, t.fleet_searched ? "" : "carried by ", fleet);
+    say(said, Role::kGood, "{}: {}{}", load, t.fleet_searched ? "" : "carried by ", fleet);
   } else {
-    say(output.summary, Role::kBad, "{}: not carried by {}: {}", load, fleet, shortfall(t));
+    say(said, Role::kBad, "{}: not carried by {}: {}", load, fleet, shortfall(t));
     output.nothing_fits = true;
   }
-  if (asked.mix.blocks) say(output.summary, Role::kPlain, "{}", found_text(t.figures));
+  if (asked.mix.blocks) say(said, Role::kPlain, "{}", found_text(t.figures));
+  // Requests that are carried are the answer, and head it.
+  std::vector<Line>& head = t.carries ? output.headline : output.summary;
+  head.insert(t.carries ? head.begin() : head.end(), said.begin(), said.end());
   output.blocks.push_back(queueing_block(answer, as_found, t));
   output.blocks.push_back(percentile_table(t));
   if (!t.tenants.empty()) output.blocks.push_back(tenant_block(t));

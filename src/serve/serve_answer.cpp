@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <tuple>
 
 #include "plan/stack_supports.h"
 #include "serve/requests.h"
@@ -25,9 +26,21 @@ double score(const ServePoint& p, ServeObjective objective) {
   return 0;
 }
 
+/// By the objective. Of points alike in it the one whose tokens come faster, whose requests take less, that makes more
+/// of a chip: the best is beaten by none in one of these that it does not beat in another.
+bool better(const ServePoint& a, const ServePoint& b, ServeObjective objective) {
+  constexpr double kSame = 1e-12;
+  const double more = score(a, objective) - score(b, objective);
+  if (std::abs(more) > kSame * std::abs(score(b, objective))) return more < 0;
+  const auto figures = [](const ServePoint& p) {
+    return std::tuple(p.tpot_s, p.request_s, -p.tokens_per_s_per_chip());
+  };
+  return figures(a) < figures(b);
+}
+
 std::string where(const ServeAnswer& answer, const ServePoint& p) {
-  return fmt::format("{} chips of {}, {}, batch {:g}", p.chips, answer.systems[p.system].hw->name, describe(p.layout),
-                     p.batch);
+  return fmt::format("{} chips of {}, {}, batch {}", p.chips, answer.systems[p.system].hw->name, describe(p.layout),
+                     batch_text(p));
 }
 
 /// Which limits none of the points meets, alone or together, and what comes nearest.
@@ -124,7 +137,7 @@ class Answerer {
     const ServeObjective objective = cost_unknown(points) ? ServeObjective::kThroughput : q_.objective;
     const ServePoint* best = nullptr;
     for (const ServePoint& p : points) {
-      if (p.meets_limits && (best == nullptr || score(p, objective) < score(*best, objective))) best = &p;
+      if (p.meets_limits && (best == nullptr || better(p, *best, objective))) best = &p;
     }
     return best == nullptr ? std::nullopt : std::optional(*best);
   }
@@ -144,18 +157,25 @@ class Answerer {
     }
     out_.limits = shortages_;
     if (!shortages_.empty()) return;
-    const std::int64_t chips = out_.systems.front().chip_counts.empty() ? 1 : out_.systems.front().chip_counts.front();
+    const std::int64_t chips = out_.systems.front().chip_counts.empty() ? 1 : out_.systems.front().chip_counts.back();
     const std::int64_t copies = q_.redundant_experts.value_or(0);
     if (q_.disaggregate != Disaggregation::kOn) {
+      const ServeSystem& system = out_.systems.front();
       out_.notes = serve_obstacles(*out_.model, chips, q_.fix, copies);
+      if (out_.notes.empty())
+        add_note(excluded_pins(*out_.model, *system.hw, system.chip_counts, q_.fix, q_.max, copies));
     } else {
       pool_obstacles("prefill", q_.prefill_fix, chips);
       pool_obstacles("decode", q_.decode_fix, chips);
     }
     out_.notes.insert(out_.notes.end(), refusals_.begin(), refusals_.end());
-    if (!q_.batches.empty() && refusals_.empty()) {
+    if (!q_.batches.empty() && refusals_.empty() && out_.layouts > 0) {
       out_.notes.push_back("no layout holds the batch asked for in its memory");
     }
+  }
+
+  void add_note(std::string text) {
+    if (!text.empty()) out_.notes.push_back(std::move(text));
   }
 
   /// Of one pool: its pins, and the chips that its replicas take.
@@ -264,6 +284,8 @@ class Answerer {
 };
 
 }  // namespace
+
+std::string batch_text(const ServePoint& point) { return fmt::format("{:.0f}", std::round(point.batch)); }
 
 void mark_pareto(std::vector<ServePoint>& points, ServeObjective objective) {
   // Where any chip has a price, those without one have no place on a front by cost.

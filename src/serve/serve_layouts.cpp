@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/divisors.h"
+#include "base/text.h"
 #include "model/sharding.h"
 #include "plan/stack_supports.h"
 #include "serve/serving_system.h"
@@ -122,7 +123,7 @@ class ServeEnumerator {
       layout.scheme = ServeScheme::kGathered;
       add(layout);
     }
-    if (!hw_.is_torus() && !fix_.scheme) return;
+    if (!hw_.is_torus() && !fix_.scheme && fix_.tp_x.value_or(1) == 1) return;
     layout.scheme = ServeScheme::kStationary2d;
     for (const std::int64_t x : divisors(layout.tp)) {
       layout.tp_x = x;
@@ -171,6 +172,47 @@ const SupportFact* refused_layout(const ServingSystem& system, const ServeLayout
   return at ? &system.launcher->facts[*at] : nullptr;
 }
 
+namespace {
+
+void expert_obstacles(const ModelSpec& model, const ServePins& fix, std::int64_t copies,
+                      std::vector<std::string>& out) {
+  if (!model.moe) {
+    if (fix.attention_dp.value_or(1) > 1)
+      out.push_back("attention_dp shares experts, of which the model has none: use dp");
+    if (fix.ep.value_or(1) > 1) out.push_back("ep divides experts, of which the model has none: use tp or dp");
+  } else {
+    if (fix.ep && (model.moe->experts + copies) % *fix.ep != 0) {
+      out.push_back(fmt::format("ep {} does not divide the {} experts{}", *fix.ep, model.moe->experts,
+                                copies > 0 ? fmt::format(" and {} copies", copies) : ""));
+    }
+    if (fix.etp && model.moe->d_ff % *fix.etp != 0)
+      out.push_back(fmt::format("etp {} does not divide an expert's d_ff of {}", *fix.etp, model.moe->d_ff));
+  }
+  if (fix.ep_overlap == 1 && (!model.moe || fix.ep == 1 || fix.attention_dp == 1)) {
+    out.push_back("ep_overlap needs attention-data ranks that exchange tokens with expert ranks");
+  }
+}
+
+void scheme_obstacles(const ModelSpec& model, const ServePins& fix, std::vector<std::string>& out) {
+  const auto scheme = static_cast<ServeScheme>(fix.scheme.value_or(0));
+  const std::int64_t tp_x = fix.tp_x.value_or(1);
+  if (fix.scheme && scheme != ServeScheme::kStationary2d && tp_x > 1)
+    out.push_back(fmt::format("tp_x divides d_model in scheme 2d alone, and not in {}", name_of(scheme)));
+  if (model.d_model % tp_x != 0) out.push_back(fmt::format("tp_x {} does not divide d_model {}", tp_x, model.d_model));
+  if (scheme == ServeScheme::kStationary1d && tp_x == 1) return;
+  const std::string_view name = name_of(tp_x > 1 ? ServeScheme::kStationary2d : scheme);
+  if (model.moe) out.push_back(fmt::format("scheme {} is of dense models alone", name));
+  if (fix.cp.value_or(1) > 1) out.push_back(fmt::format("scheme {} leaves contexts whole: no cp beside it", name));
+  if (fix.tp == 1) out.push_back(fmt::format("scheme {} needs more than one tensor rank", name));
+  const bool in_two = !fix.tp || (tp_x > 1 ? *fix.tp % tp_x == 0 && *fix.tp > tp_x : divisors(*fix.tp).size() > 2);
+  if (name == name_of(ServeScheme::kStationary2d) && fix.tp.value_or(1) > 1 && !in_two) {
+    out.push_back(fmt::format("scheme 2d divides weights by two factors above 1, which tp {} has not{}", *fix.tp,
+                              tp_x > 1 ? fmt::format(" with tp_x {}", tp_x) : ""));
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t chips, const ServePins& fix,
                                          std::int64_t copies) {
   std::vector<std::string> out;
@@ -181,19 +223,31 @@ std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t ch
   for (const auto& pin : {fix.tp, fix.pp, fix.cp, fix.attention_dp, fix.dp}) product *= pin.value_or(1);
   if (chips % product != 0)
     out.push_back(fmt::format("the degrees pinned make {}, which does not divide {} chips", product, chips));
-  if (fix.attention_dp.value_or(1) > 1 && !model.moe) {
-    out.push_back("attention_dp shares experts, of which the model has none: use dp");
-  }
-  if (model.moe && fix.ep && (model.moe->experts + copies) % *fix.ep != 0) {
-    out.push_back(fmt::format("ep {} does not divide the {} experts{}", *fix.ep, model.moe->experts,
-                              copies > 0 ? fmt::format(" and {} copies", copies) : ""));
-  }
-  if (fix.ep_overlap == 1 && (!model.moe || fix.ep == 1 || fix.attention_dp == 1)) {
-    out.push_back("ep_overlap needs attention-data ranks that exchange tokens with expert ranks");
-  }
+  expert_obstacles(model, fix, copies, out);
+  scheme_obstacles(model, fix, out);
+  if (fix.cp.value_or(1) > 1 && model.has_recurrence())
+    out.push_back("cp divides contexts, and recurrences of the model keep a state in their place");
   if (fix.pp.value_or(1) > model.layers())
     out.push_back(fmt::format("pp {} is more than the {} layers", *fix.pp, model.layers()));
   return out;
+}
+
+std::string excluded_pins(const ModelSpec& model, const HardwareSpec& hw, std::span<const std::int64_t> counts,
+                          const ServePins& fix, const ServePins& max, std::int64_t copies) {
+  const auto any = [&](const ServePins& pins) {
+    return std::any_of(counts.begin(), counts.end(),
+                       [&](std::int64_t chips) { return !serve_layouts(model, hw, chips, pins, max, copies).empty(); });
+  };
+  if (any(fix)) return "";
+  std::vector<std::string> without;
+  for (const ServeDimension& d : kServeDimensionTable) {
+    ServePins fewer = fix;
+    if (!(fewer.*d.pin)) continue;
+    (fewer.*d.pin).reset();
+    if (any(fewer)) without.push_back(fmt::format("without {}", d.name));
+  }
+  return fmt::format("no layout has all that --fix and --max ask for together{}",
+                     without.empty() ? "" : "; there are some " + join(without, ", or "));
 }
 
 }  // namespace scalecalc

@@ -33,14 +33,16 @@ std::vector<ServeSearch::Pool> ServeSearch::prefill_pools(const std::vector<std:
   for (const std::int64_t count : sizes) {
     std::vector<Pool> best;
     for (const ServeCandidate& c : candidates(count, fix, max)) {
+      const double prefill = c.cost.prefill(load_.prompt, load_.cached).total().value();
       const Pool pool{.layout = c.layout,
-                      .prefill = c.cost.prefill(load_.prompt, load_.cached).total().value(),
-                      .occupancy = c.cost.prefill_occupancy(load_.prompt, load_.cached).value(),
+                      .prefill = prefill,
+                      .ttft = prefill + draft_prompt(c),
+                      .occupancy = prompt_occupancy(c),
                       .chips = count,
                       .ranks = cache_ranks(c),
                       .link = pool_link(chips)};
       const auto beats = [](const Pool& a, const Pool& b) {
-        return a.prefill <= b.prefill && a.occupancy <= b.occupancy && a.ranks >= b.ranks;
+        return a.ttft <= b.ttft && a.occupancy <= b.occupancy && a.ranks >= b.ranks;
       };
       if (std::any_of(best.begin(), best.end(), [&](const Pool& b) { return beats(b, pool); })) continue;
       std::erase_if(best, [&](const Pool& b) { return beats(pool, b); });
@@ -57,7 +59,7 @@ void ServeSearch::on_pools(std::int64_t chips) {
   std::vector<std::int64_t> sizes = pool_sizes(chips);
   std::vector<Pool> pools;
   if (answer_.prefill_system) {
-    ServeSearch other(answer_, *answer_.prefill_system, nullptr, stop_);
+    ServeSearch other(answer_, *answer_.prefill_system, draft_, stop_);
     pools = other.prefill_pools(other.system_.chip_counts, chips);
     sizes.push_back(chips);
   } else {
@@ -120,7 +122,8 @@ ServeSearch::Times ServeSearch::decode_times(const ServeCandidate& c, double eac
   } else {
     out.tpot = c.cost.decode_step(each, load_.context).total().value();
   }
-  out.prefill = out.ttft = split.pool->prefill;
+  out.prefill = split.pool->prefill;
+  out.ttft = split.pool->ttft;
   out.request = out.ttft + transfer_time(split, c) + (load_.generate - 1) * out.tpot;
   return out;
 }
@@ -185,7 +188,7 @@ void ServeSearch::promise(std::vector<Split>& splits) {
         least.tpot = std::min(least.tpot, t.tpot);
       }
     }
-    least.request = split.pool->prefill + (load_.generate - 1) * least.tpot;
+    least.request = split.pool->ttft + (load_.generate - 1) * least.tpot;
     const double replicas = to_double(split.replicas);
     const double chips = replicas * to_double(split.decode->front().layout.chips());
     split.promise = pool_gain(split, chips, replicas * requests, least, false);
@@ -203,14 +206,15 @@ void ServeSearch::best_of_batch(const std::vector<Split>& splits, double batch) 
       Times t = decode_times(c, each, split);
       ++evaluated_;
       t.gain = pool_gain(split, c, each, t);
-      const auto offer = [&](SplitChoice& kept, bool better) {
-        if (kept.split == nullptr || better) kept = {&split, {&c, each, t}};
+      const Choice choice{&c, each, t};
+      const auto take = [&](SplitChoice& kept, bool better) {
+        if (kept.split == nullptr || better) kept = {&split, choice, t};
       };
-      offer(best, t.gain > best.choice.times.gain);
+      offer(best, split, choice, each);
       const Times& least = fastest.choice.times;
-      offer(fastest, t.tpot < least.tpot || (t.tpot == least.tpot && t.gain > least.gain));
-      if (limited() && meets(t)) offer(meeting, t.gain > meeting.choice.times.gain);
-      offer(soonest, t.ttft < soonest.choice.times.ttft);
+      take(fastest, t.tpot < least.tpot || (t.tpot == least.tpot && t.gain > least.gain));
+      if (limited() && meets(t)) offer(meeting, split, choice, each);
+      take(soonest, t.ttft < soonest.choice.times.ttft);
     }
   }
   std::vector<const SplitChoice*> kept{&best, &fastest, &meeting};
@@ -248,38 +252,73 @@ void ServeSearch::best_of_splits(std::vector<Split>& splits) {
           return pool_gain(split, to_double(split.replicas * c.layout.chips()), wanted(c, n, t), t, false);
         },
         best.choice.times.gain);
-    if (found.candidate != nullptr) best = {&split, found};
+    if (found.candidate != nullptr) best = {&split, found, {}};
   }
   if (best.split == nullptr) return;
+  settle_ties(splits, best);
   keep_beside(*best.split, best.choice, on_replica(*best.choice.candidate, best.choice.sequences));
 }
 
-/// Where prompts limit the rate, no more sequences decode than they feed: the fewest that keep up with them.
-double ServeSearch::fed(const Split& split, const ServeCandidate& c, double rate, double each) const {
-  for (double n = 1; n < each; ++n) {
-    if (rate_of(n, decode_times(c, n, split)) * to_double(split.replicas) >= rate) return n;
+/// What gains more, or as much with tokens that come faster once no more sequences decode than are fed.
+void ServeSearch::offer(SplitChoice& kept, const Split& split, const Choice& choice, double each) const {
+  const double least = kept.fed.gain - kSame * std::abs(kept.fed.gain);
+  if (kept.split != nullptr && choice.times.gain < least) return;
+  const Times times = fed(split, *choice.candidate, each, choice.times).times;
+  if (kept.split == nullptr || better(times, kept.fed)) kept = {&split, choice, times};
+}
+
+/// Where prompts limit the rate, every layout that decodes fast enough gains as much: the one whose tokens come fastest
+/// of those. `splits` by what they promise.
+void ServeSearch::settle_ties(const std::vector<Split>& splits, SplitChoice& best) {
+  const ServeCandidate& found = *best.choice.candidate;
+  best.fed = fed(*best.split, found, on_replica(found, best.choice.sequences), best.choice.times).times;
+  const double least = best.fed.gain - kSame * std::abs(best.fed.gain);
+  for (const Split& split : splits) {
+    if (should_stop(stop_) || split.promise < least) return;
+    for (const ServeCandidate& c : *split.decode) {
+      const double sequences = most_on_a_rank(c), each = on_replica(c, sequences);
+      Times t = decode_times(c, each, split);
+      ++evaluated_;
+      t.gain = pool_gain(split, c, each, t);
+      if (t.gain < least) continue;
+      const Times times = fed(split, c, each, t).times;
+      if (meets(times) && better(times, best.fed)) best = {&split, {&c, sequences, t}, times};
+    }
   }
-  return each;
+}
+
+/// Of the sequences asked for on a replica the fewest that keep up with the prompts. The time of a step does not fall
+/// with them, so by Little's law there are no fewer than shorter steps would take.
+ServeSearch::Fed ServeSearch::fed(const Split& split, const ServeCandidate& c, double asked, const Times& t) const {
+  const double replicas = to_double(split.replicas);
+  const double wanted = rate_of(asked, t) * replicas;
+  Fed out{.prefills = prefills(split, replicas * to_double(c.layout.chips()), wanted), .each = asked, .times = t};
+  out.rate = std::min(wanted, out.prefills / split.pool->occupancy);
+  if (out.rate >= wanted) return out;
+  for (double n = 1; n < asked;) {
+    const Times times = decode_times(c, n, split);
+    if (rate_of(n, times) * replicas >= out.rate) {
+      out.each = n;
+      out.times = times;
+      out.times.gain = t.gain;
+      break;
+    }
+    n = std::max(n + 1, std::ceil((1 - kSame) * n * out.rate / (rate_of(n, times) * replicas)));
+  }
+  return out;
 }
 
 void ServeSearch::keep_beside(const Split& split, const Choice& choice, double asked) {
   const Pool& pool = *split.pool;
   const ServeCandidate& c = *choice.candidate;
   const double replicas = to_double(split.replicas);
-  double wanted = rate_of(asked, choice.times) * replicas;
-  const double count = prefills(split, replicas * to_double(c.layout.chips()), wanted);
-  const double rate = std::min(wanted, count / pool.occupancy);
-  Times times = choice.times;
-  double each = asked;
-  if (rate < wanted) {
-    each = fed(split, c, rate, asked);
-    times = decode_times(c, each, split);
-    wanted = rate_of(each, times) * replicas;
-    each = std::min(each, rate / replicas * times.tpot * std::max(load_.generate - 1, 1.0));  // Little's law
-  }
-  PoolSplit told{.prefill_chips = static_cast<std::int64_t>(count) * pool.chips,
+  const Fed f = fed(split, c, asked, choice.times);
+  const double wanted = rate_of(f.each, f.times) * replicas;
+  double each = f.each;
+  if (f.rate < wanted) each = std::min(each, f.rate / wanted * each);  // Little's law
+  PoolSplit told{.prefill_chips = static_cast<std::int64_t>(f.prefills) * pool.chips,
                  .decode_chips = split.replicas * c.layout.chips(),
-                 .prefill_replicas = static_cast<std::int64_t>(count),
+                 .prefill_replicas = static_cast<std::int64_t>(f.prefills),
                  .decode_replicas = split.replicas,
                  .prefill_layout = pool.layout,
                  .ratio = wanted / replicas * pool.occupancy,
@@ -288,9 +327,9 @@ void ServeSearch::keep_beside(const Split& split, const Choice& choice, double a
                  .transfer_tier = system_.hw->network[pool_tier(split.chips)].name};
   const bool apart = answer_.prefill_system.has_value();
   ServePoint p =
-      point(c, each * replicas, apart ? told.decode_chips + told.prefill_chips : split.chips, split.replicas, times);
-  p.requests_per_s = rate;
-  p.tokens_per_s = rate * load_.generate;
+      point(c, each * replicas, apart ? told.decode_chips + told.prefill_chips : split.chips, split.replicas, f.times);
+  p.requests_per_s = f.rate;
+  p.tokens_per_s = f.rate * load_.generate;
   p.pools = std::move(told);
   pay(p, pool.occupancy * to_double(pool.chips));
   if (apart) pay_apart(p, *p.pools, pool);

@@ -147,6 +147,9 @@ struct ServePoint {
   double tokens_per_s_per_user() const { return 1 / tpot_s; }
 };
 
+/// Sequences in flight in words. Those of a steady state are a mean, which is told in whole ones, as in tables.
+std::string batch_text(const ServePoint& point);
+
 /// A limit nothing meets.
 struct BindingLimit {
   std::string name;    ///< "ttft"; "memory"

@@ -373,7 +373,7 @@ class ServeResolver {
   void chips(const HardwareSpec& hw, std::optional<std::int64_t> asked, std::vector<std::int64_t>& out) {
     if (asked) {
       if (slices_of(hw, *asked, 1).empty()) {
-        const SliceError error = no_slice(hw, *asked, 1);
+        const SliceError error = no_single_slice(hw, *asked);
         throw UserError(error.message, error.hint);
       }
       out = {*asked};

@@ -160,6 +160,7 @@ ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const Mo
       q_(answer.question),
       index_(system),
       system_(answer.systems[system]),
+      draft_(draft),
       serving_(system_.serving),
       basis_(Reader<double>{}, serving_),
       fast_basis_(Reader<double>{}, with(serving_, fastest(serving_.efficiency))),
@@ -266,11 +267,23 @@ ServeSearch::Times ServeSearch::times(const ServeCandidate& c, double batch) con
     const bool together = q_.regime == ServeRegime::kStatic;
     const double lane = std::ceil(batch / serve_lanes(c.layout));
     const double each = speculator_->occupancy(c.layout, *c.slice, load_.prompt, load_.cached);
-    out.ttft += together ? lane * each : speculator_->prefill(c.layout, *c.slice, load_.prompt, load_.cached);
+    out.ttft += together ? lane * each : draft_prompt(c);
     if (!together && load_.generate > 1) out.tpot += (lane - 1) * each / (load_.generate - 1);
   }
   out.request = out.ttft + (load_.generate - 1) * out.tpot;
   return out;
+}
+
+/// Seconds of a prompt through the draft, whose cache it fills too.
+double ServeSearch::draft_prompt(const ServeCandidate& c) const {
+  return speculator_ ? speculator_->prefill(c.layout, *c.slice, load_.prompt, load_.cached) : 0;
+}
+
+/// Seconds that a prompt keeps a whole replica busy where prompts follow each other, the draft's part too.
+double ServeSearch::prompt_occupancy(const ServeCandidate& c) const {
+  const double own = c.cost.prefill_occupancy(load_.prompt, load_.cached).value();
+  if (!speculator_) return own;
+  return own + speculator_->occupancy(c.layout, *c.slice, load_.prompt, load_.cached) / serve_lanes(c.layout);
 }
 
 bool ServeSearch::meets(double ttft, double tpot, double request) const {
@@ -290,9 +303,19 @@ double ServeSearch::gain(double batch, const Times& t) const {
   return batch / t.request;
 }
 
+bool ServeSearch::better(const Times& a, const Times& b) {
+  if (std::abs(a.gain - b.gain) > kSame * std::abs(b.gain)) return a.gain > b.gain;
+  return a.tpot != b.tpot ? a.tpot < b.tpot : a.request < b.request;
+}
+
 /// Each rank of a stage with so many, or as many as fit: fewer take no less time.
 double ServeSearch::on_replica(const ServeCandidate& c, double sequences) const {
   return std::min(sequences * serve_lanes(c.layout) / to_double(c.layout.pp), most(c.memory));
+}
+
+/// Of a stage, where a replica has as many as fit.
+double ServeSearch::most_on_a_rank(const ServeCandidate& c) const {
+  return std::ceil(std::min(most(c.memory), kMostSequences) * to_double(c.layout.pp) / serve_lanes(c.layout));
 }
 
 /// Times do not fall with the sequences: what meets the limits is found by bisection, and a range gains at most what
@@ -306,7 +329,6 @@ ServeSearch::Choice ServeSearch::best_choice(const std::vector<ServeCandidate>& 
     double promise;
     bool operator<(const Batches& other) const { return promise < other.promise; }
   };
-  constexpr double kSame = 1e-12;
   Choice best;
   std::priority_queue<Batches> open;
   const auto ask = [&](const ServeCandidate& c, double sequences) {
@@ -317,7 +339,7 @@ ServeSearch::Choice ServeSearch::best_choice(const std::vector<ServeCandidate>& 
   };
   best.times.gain = known;
   const auto offer = [&](const ServeCandidate& c, double sequences, const Times& t) {
-    if (t.gain > best.times.gain) best = {&c, sequences, t};
+    if (better(t, best.times)) best = {&c, sequences, t};
   };
   const auto push = [&](const ServeCandidate& c, double low, double high, const Times& at_low) {
     if (low < high && !at_low.saturated) open.push({&c, low, high, at_low, promise_of(c, high, at_low)});
@@ -327,7 +349,7 @@ ServeSearch::Choice ServeSearch::best_choice(const std::vector<ServeCandidate>& 
     const Times one = ask(c, 1);
     if (!meets(one)) continue;
     offer(c, 1, one);
-    double high = std::ceil(std::min(most(c.memory), kMostSequences) * to_double(c.layout.pp) / serve_lanes(c.layout));
+    double high = most_on_a_rank(c);
     if (limited() && high > 1 && !meets(ask(c, high))) {
       double low = 1;
       while (high - low > 1) {
@@ -389,9 +411,9 @@ void ServeSearch::best_of_batch(const std::vector<ServeCandidate>& all, double b
     const auto offer = [&](Choice& choice, bool better) {
       if (choice.candidate == nullptr || better) choice = {&c, each, t};
     };
-    offer(best, t.gain > best.times.gain);
+    offer(best, better(t, best.times));
     offer(fastest, t.tpot < fastest.times.tpot);
-    if (limited() && meets(t)) offer(meeting, t.gain > meeting.times.gain);
+    if (limited() && meets(t)) offer(meeting, better(t, meeting.times));
     offer(soonest, t.ttft < soonest.times.ttft);
   }
   std::vector<const ServeCandidate*> kept;
@@ -452,8 +474,8 @@ ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_
   if (out.speculation) {
     speculator_->find_break_even(*out.speculation, c.layout, *c.slice, c.cost, most(c.memory), load_.context);
   }
-  const double replica_s = c.cost.prefill_occupancy(load_.prompt, load_.cached).value();
-  pay(out, one_pass_ ? to_double(chips) / out.requests_per_s : replica_s * to_double(c.layout.replica_chips()));
+  pay(out,
+      one_pass_ ? to_double(chips) / out.requests_per_s : prompt_occupancy(c) * to_double(c.layout.replica_chips()));
   return out;
 }
 

@@ -8,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "network/tier_rates.h"
@@ -31,6 +33,10 @@ const SupportFact* refused_layout(const ServingSystem& system, const ServeLayout
 /// Why no layout has these pins: the rules in the way.
 std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t chips, const ServePins& fix,
                                          std::int64_t copies = 0);
+
+/// That no layout of any of the counts has all pins, and those without one of which there are some; empty if one has.
+std::string excluded_pins(const ModelSpec& model, const HardwareSpec& hw, std::span<const std::int64_t> counts,
+                          const ServePins& fix, const ServePins& max, std::int64_t copies);
 
 // Speculative decoding: a draft of k tokens, one step that verifies them. Sources: scaling book, chapter 7; expected
 // tokens: Leviathan et al. 2023, arXiv:2211.17192 equation 1.
@@ -130,6 +136,7 @@ class ServeSearch {
   struct Pool {
     ServeLayout layout;
     double prefill = 0;    ///< s of one prompt
+    double ttft = 0;       ///< s of it and of the draft's part
     double occupancy = 0;  ///< s between prompts
     std::int64_t chips = 0;
     double ranks = 1;  ///< that each keep a part of a prompt's cache
@@ -146,9 +153,17 @@ class ServeSearch {
     TierRates<double> link;  ///< of a decode rank
     double promise = 0;      ///< no less than it gains
   };
+  /// What a split comes to: where prompts limit the rate, no more sequences decode than they feed.
+  struct Fed {
+    double prefills = 1;  ///< prefill replicas
+    double rate = 0;      ///< requests/s
+    double each = 0;      ///< sequences of a decode replica that keep up with it
+    Times times;
+  };
   struct SplitChoice {
     const Split* split = nullptr;
     Choice choice;
+    Times fed;  ///< as the sequences that are fed have them
   };
   std::vector<ServeCandidate> candidates(std::int64_t chips, const ServePins& fix, const ServePins& max);
   std::vector<double> batches(double largest) const;
@@ -162,7 +177,10 @@ class ServeSearch {
   Choice best_choice(const std::vector<ServeCandidate>& all, const TimesOf& times_of, const GainOf& gain,
                      const GainOf& promise, double known = std::numeric_limits<double>::lowest());
   double gain(double batch, const Times& times) const;
+  /// Whether the one gains more, or as much with tokens that come faster.
+  static bool better(const Times& a, const Times& b);
   double on_replica(const ServeCandidate& candidate, double sequences) const;
+  double most_on_a_rank(const ServeCandidate& candidate) const;
   void on_pools(std::int64_t chips);
   std::vector<Pool> prefill_pools(const std::vector<std::int64_t>& sizes, std::int64_t chips);
   std::vector<Split> splits(std::int64_t chips, const std::vector<Pool>& pools,
@@ -177,7 +195,9 @@ class ServeSearch {
   void best_of_batch(const std::vector<Split>& splits, double batch);
   void best_of_splits(std::vector<Split>& splits);
   void keep_beside(const Split& split, const Choice& choice, double each);
-  double fed(const Split& split, const ServeCandidate& c, double rate, double each) const;
+  Fed fed(const Split& split, const ServeCandidate& candidate, double asked, const Times& times) const;
+  void offer(SplitChoice& kept, const Split& split, const Choice& choice, double each) const;
+  void settle_ties(const std::vector<Split>& splits, SplitChoice& best);
   void pay_apart(ServePoint& point, PoolSplit& split, const Pool& pool) const;
   std::vector<std::int64_t> pool_sizes(std::int64_t chips) const;
   std::size_t pool_tier(std::int64_t chips) const;
@@ -185,6 +205,8 @@ class ServeSearch {
   double moved_bytes(const ServeCandidate& candidate) const;
   double transfer_time(const Split& split, const ServeCandidate& candidate) const;
   Times times(const ServeCandidate& candidate, double replica_batch) const;
+  double draft_prompt(const ServeCandidate& candidate) const;
+  double prompt_occupancy(const ServeCandidate& candidate) const;
   /// Sequences of a replica that fit by the engine's rule.
   double most(const ServeMemory& memory) const { return memory.max_batch(reserved_); }
   bool meets(double ttft, double tpot, double request) const;
@@ -200,6 +222,7 @@ class ServeSearch {
   const ServeQuestion& q_;
   std::size_t index_;
   const ServeSystem& system_;
+  const ModelSpec* draft_;
   ServingSystem serving_;
   ServeBasis<double> basis_;
   ServeBasis<double> fast_basis_, slow_basis_;  ///< coefficients at either end of their uncertainty
@@ -209,6 +232,7 @@ class ServeSearch {
   std::vector<std::unique_ptr<Slice>> slices_;
   std::unique_ptr<Speculator> speculator_;
   static constexpr double kMostSequences = 65536;
+  static constexpr double kSame = 1e-12;  ///< of gains that tie, relative
   std::vector<ServePoint> points_;
   std::optional<BindingLimit> shortage_;
   std::vector<const SupportFact*> refusals_;

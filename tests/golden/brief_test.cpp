@@ -173,6 +173,16 @@ TEST(Brief, ColumnsAreChosenByTheirNamesInFiles) {
   EXPECT_NE(object.out.find("memory  102 GB"), std::string::npos) << object.out;
 }
 
+/// What carries the requests is the answer to a question of a rate.
+TEST(Brief, TheHeadlineOfARateNamesTheFleet) {
+  const std::string serve = "serve llama3-8b --hw h100-sxm --prompt 1024 --generate 256 --simulate 500 ";
+  const Case rate = asked(serve + "--rate 50 --slo-ttft 1s -q");
+  EXPECT_EQ(rate.exit, 0) << rate.err;
+  EXPECT_TRUE(rate.out.starts_with("50 requests/s: ")) << rate.out;
+  const Case most = asked(serve + "--chips 1 --batch 64 --rate max --slo-ttft 1s -q");
+  EXPECT_TRUE(most.out.starts_with("at most ")) << most.out;
+}
+
 TEST(Brief, FilesStayComplete) {
   const std::string serve = "serve llama3-8b --hw h100-sxm --chips 8 --prompt 2048 --generate 256 ";
   EXPECT_EQ(asked(serve + "-o csv").out, asked(serve + "-o csv -v").out);

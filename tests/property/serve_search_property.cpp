@@ -3,6 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "serve/serve_search.h"
@@ -148,6 +149,43 @@ RC_GTEST_PROP(ServeSearch, NoPointHoldsMoreThanTheChipOrBreaksLittlesLaw, ()) {
     RC_ASSERT(std::abs(p.requests_per_s * p.request_s / p.batch - 1) < 1e-9);
     const double told = p.ttft_s + (r.answer.question.generate - 1) * p.tpot_s;
     RC_ASSERT(std::abs(told / p.request_s - 1) < 1e-9);
+  }
+}
+
+/// No point within the limits is as good as the best by the objective, as fast and as full, and better in one of these.
+RC_GTEST_PROP(ServeSearch, NoListedPointDominatesTheBest, ()) {
+  ServeQuestion q;
+  q.model = *rc::gen::element<std::string>("llama3-8b", "mixtral-8x7b");
+  q.hardware = {*rc::gen::element<std::string>("h100-sxm", "tpu-v5e")};
+  q.chips = *rc::gen::element<std::int64_t>(4, 8);
+  q.prompt = *rc::gen::inRange(1, 8192);
+  q.generate = *rc::gen::inRange(1, 1024);
+  q.objective = *rc::gen::element(ServeObjective::kThroughput, ServeObjective::kLatency, ServeObjective::kCost,
+                                  ServeObjective::kKnee);
+  q.disaggregate = *rc::gen::element(Disaggregation::kOff, Disaggregation::kOn, Disaggregation::kAuto);
+  if (*rc::gen::arbitrary<bool>()) q.slo_tpot = *rc::gen::inRange(5, 60) * 1e-3;
+  q.suggest = false;
+  q.top = 1000;
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  RC_PRE(answer.best.has_value());
+  using Figures = std::array<double, 4>;  // less is better
+  const auto figures = [&](const ServePoint& p) {
+    const double by_objective = q.objective == ServeObjective::kCost ? p.usd_per_million_output.value_or(0)
+                                : q.objective == ServeObjective::kKnee
+                                    ? -p.tokens_per_s_per_chip() * p.tokens_per_s_per_user()
+                                    : 0;  // throughput and latency are figures of their own
+    return Figures{by_objective, p.tpot_s, p.request_s, -p.tokens_per_s_per_chip()};
+  };
+  const Figures best = figures(*answer.best);
+  for (const ServePoint& p : answer.points) {
+    if (!p.meets_limits) continue;
+    const Figures other = figures(p);
+    bool no_worse = true, better = false;
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      no_worse = no_worse && other[i] <= best[i];
+      better = better || best[i] - other[i] > 1e-9 * std::abs(best[i]);
+    }
+    RC_ASSERT(!(no_worse && better));
   }
 }
 

@@ -63,6 +63,14 @@ TEST(Slices, MoreThanAPodAsksForSlices) {
             "join pods over its dcn network with --slices 256");  // 128 slices of 8,192 chips are not built
 }
 
+/// Where a question has no --slices, no hint names it: a pod of Trainium 2 is 4 x 4.
+TEST(Slices, OfOneSliceOnlyCountsAreNamed) {
+  const HardwareSpec hw = test::shipped_chip("trainium2");
+  EXPECT_EQ(no_single_slice(hw, 64).message, "64 chips are more than one trainium2 pod of 16");
+  EXPECT_EQ(no_single_slice(hw, 64).hint, "the nearest that exist: --chips 16");
+  EXPECT_EQ(no_single_slice(test::shipped_chip("tpu-v5p"), 100).hint, "the nearest that exist: --chips 64 or 128");
+}
+
 TEST(Slices, SwitchedMachinesFillHosts) {
   const HardwareSpec hw = test::switched_chip();
   EXPECT_EQ(slices_of(hw, 4, 1).size(), 1u) << "part of one host";

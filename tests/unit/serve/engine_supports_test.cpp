@@ -68,6 +68,8 @@ TEST(EngineSupports, APipelineExcludesSpeculation) {
 TEST(EngineSupports, OthersByTheirOwnRules) {
   EXPECT_EQ(refusal_by("trtllm", "deepseek-v3", {.tp = 2, .ep = 8, .attention_dp = 4}), "attention-data-ranks");
   EXPECT_EQ(refusal_by("trtllm", "deepseek-v3", {.ep = 8, .attention_dp = 8}), "");
+  EXPECT_EQ(refusal_by("trtllm", "llama3-8b", {.tp = 2}, false, "mi300x"), "nvidia");
+  EXPECT_EQ(refusal_by("trtllm", "llama3-8b", {.tp = 2}, false, "l40s"), "");
   EXPECT_EQ(refusal_by("jetstream", "llama3-8b", {.pp = 2}), "pipeline");
   EXPECT_EQ(refusal_by("gpt-fast", "llama3-8b", {.pp = 2}), "") << "nothing is known of it";
 }

@@ -1,6 +1,7 @@
 // Rules of the scheduler, of memory and of drafts, each by a small case by hand.
 #include <gtest/gtest.h>
 
+#include <span>
 #include <vector>
 
 #include "serve/json_parts.h"
@@ -198,9 +199,54 @@ TEST(ServeLayoutRules, ObstaclesNameTheirRule) {
   EXPECT_FALSE(overlap(test::moe_model(), {.ep = 4}));
   EXPECT_TRUE(overlap(test::moe_model(), {.attention_dp = 1}));
   EXPECT_FALSE(overlap(test::moe_model(), {.attention_dp = 4}));
-  EXPECT_TRUE(serve_obstacles(test::dense_model(), 16, {.ep = 3}).empty());
+  EXPECT_EQ(serve_obstacles(test::dense_model(), 16, {.ep = 3}).size(), 1U);
   EXPECT_TRUE(serve_obstacles(test::moe_model(), 16, {}).empty());
   EXPECT_EQ(serve_obstacles(test::moe_model(), 16, {.ep = 3}).size(), 1U);
+}
+
+/// A rule that leaves no layout is told, and no rule is that leaves some.
+TEST(ServeLayoutRules, WhereThereIsNoLayoutARuleIsNamed) {
+  const auto gathered = static_cast<std::int64_t>(ServeScheme::kGathered);
+  const auto in_two = static_cast<std::int64_t>(ServeScheme::kStationary2d);
+  const std::vector<ServePins> asked{{.ep = 2},
+                                     {.etp = 3},
+                                     {.cp = 2},
+                                     {.tp = 2, .scheme = in_two},
+                                     {.tp = 4, .scheme = in_two},
+                                     {.tp = 1, .scheme = gathered},
+                                     {.cp = 2, .scheme = gathered},
+                                     {.tp = 4, .tp_x = 2},
+                                     {.tp = 4, .tp_x = 4},
+                                     {.tp_x = 3},
+                                     {.tp_x = 2, .scheme = gathered},
+                                     {.tp = 16, .ep_overlap = 1},
+                                     {.tp = 2, .ep = 2, .etp = 4, .attention_dp = 1, .cp = 1},
+                                     {.pp = 4096}};
+  ModelSpec recurrent = test::dense_model();
+  recurrent.kinds.front().mixer = MixerKind::kMamba1;
+  recurrent.mamba1 = {.d_inner = 2048, .d_state = 16, .d_conv = 4, .dt_rank = 64};
+  for (const ModelSpec& model : {test::dense_model(), test::moe_model(), recurrent}) {
+    for (const ServePins& fix : asked) {
+      std::vector<std::string> found = serve_obstacles(model, 16, fix);
+      const std::int64_t chips = 16;
+      const std::string together = excluded_pins(model, test::switched_chip(), std::span(&chips, 1), fix, {}, 0);
+      if (!together.empty()) found.push_back(together);
+      EXPECT_EQ(found.empty(), !layouts_of(model, 16, fix).empty()) << (found.empty() ? "" : found.front());
+    }
+  }
+  EXPECT_EQ(serve_obstacles(recurrent, 16, {.cp = 2}).size(), 1U);
+}
+
+/// Eight groups of four tensor ranks are more than 16 chips.
+TEST(ServeLayoutRules, PinsThatExcludeEachOtherAreNamed) {
+  const std::int64_t chips = 16;
+  const auto excluded = [&](const ServePins& fix) {
+    return excluded_pins(test::moe_model(), test::switched_chip(), std::span(&chips, 1), fix, {}, 0);
+  };
+  EXPECT_EQ(excluded({.tp = 4}), "");
+  EXPECT_EQ(excluded({.tp = 4, .attention_dp = 8}),
+            "no layout has all that --fix and --max ask for together; there are some without tp, or without "
+            "attention_dp");
 }
 
 class ServedBytes : public testing::Test {

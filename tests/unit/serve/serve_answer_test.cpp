@@ -173,6 +173,26 @@ TEST(ServeAnswers, LatentsMoveToEveryRankThatKeepsThem) {
   EXPECT_NEAR(answer.best->pools->transfer_bytes, 8 * 61.0 * 576 * 2 * 2048, 1);
 }
 
+/// A prompt passes the draft as it would alone on the same chips, after the model, and leaves them to the next one only
+/// then.
+TEST(ServeAnswers, PromptsOfAPoolPassTheDraftToo) {
+  for (const char* other : {"", "h200"}) {
+    ServeQuestion q = pools(*other == 0 ? 16 : 8, 4, 8);
+    q.prefill_hardware = other;
+    q.batches = {1};
+    const ServeAnswer plain = serve_answer(q, Catalog{});
+    q.model = "llama3-8b";
+    const ServeAnswer draft = serve_answer(q, Catalog{});
+    q.model = "llama3-70b";
+    q.speculation = SpeculationAsked{.draft = "llama3-8b", .drafted = 4, .accept = 0.7};
+    const ServeAnswer both = serve_answer(q, Catalog{});
+    ASSERT_TRUE(plain.best && draft.best && both.best && both.best->pools);
+    const ServePoint& p = *both.best;
+    EXPECT_NEAR(p.ttft_s, plain.best->ttft_s + draft.best->ttft_s, 1e-9) << other;
+    EXPECT_NEAR(p.pools->ratio * p.tpot_s * (q.generate - 1), p.ttft_s, 1e-9) << "of one sequence that decodes";
+  }
+}
+
 TEST(ServeAnswers, PinsOfAPoolGoBeforeThoseOfBoth) {
   ServeQuestion q = question(16);
   q.disaggregate = Disaggregation::kOn;
@@ -196,6 +216,31 @@ TEST(ServeAnswers, TheFrontHasNoPointThatAnotherBeats) {
     for (const ServePoint& b : answer.points) {
       EXPECT_FALSE(b.tpot_s < a.tpot_s && b.tokens_per_s_per_chip() > a.tokens_per_s_per_chip());
     }
+  }
+}
+
+/// Where prompts limit the rate, every layout that keeps up with them has the same throughput.
+TEST(ServeAnswers, OfLayoutsThatPromptsFeedAlikeTheFastestIsBest) {
+  ServeQuestion q;
+  q.model = "qwen3-235b-a22b";
+  q.hardware = {"h200"};
+  q.chips = 32;
+  q.disaggregate = Disaggregation::kOn;
+  q.top = 1000;
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  ASSERT_TRUE(answer.best && answer.best->pools);
+  EXPECT_TRUE(answer.best->pareto);
+  for (const ServePoint& p : answer.points) {
+    if (p.tokens_per_s_per_chip() < answer.best->tokens_per_s_per_chip() * (1 - 1e-12)) continue;
+    EXPECT_GE(p.tpot_s, answer.best->tpot_s);
+  }
+  // Nor is one faster that decodes in this way and was not listed.
+  for (const std::int64_t ranks : {8, 16}) {
+    q.decode_fix.attention_dp = ranks;
+    const ServeAnswer pinned = serve_answer(q, Catalog{});
+    if (!pinned.best) continue;
+    const bool as_much = pinned.best->tokens_per_s_per_chip() >= answer.best->tokens_per_s_per_chip() * (1 - 1e-12);
+    EXPECT_TRUE(!as_much || pinned.best->tpot_s >= answer.best->tpot_s * (1 - 1e-9)) << ranks;
   }
 }
 
