@@ -30,6 +30,7 @@ namespace {
 std::string place_text(const LaunchSetting& setting) {
   const SourceSpan& at = setting.where;
   std::string out = fmt::format("{}:{}:{}: {}", at.file.str(), at.line, at.column, setting.key);
+  if (setting.open == kUnreadFile) return out + fmt::format(" {} is {}", setting.values.front(), setting.open);
   if (!setting.open.empty()) return out + fmt::format(" ({} is not in the file)", setting.open);
   return setting.values.empty() ? out : out + " " + setting.values.front();
 }
@@ -392,29 +393,16 @@ std::optional<LaunchInput> launch_input(const std::string& path) {
   const std::string text = read_text_file(path);
   if (looks_like_json(text) && text.find("\"scalecalc/") != std::string::npos) return std::nullopt;
   if (const ReadPools pools = read_pools(text, path); !pools.pools.empty()) {
-    LaunchInput out{.file = path,
-                    .framework = &launch_framework(pools.framework),
-                    .settings = {},
-                    .engine = pools.engine,
-                    .pools = pools.pools,
-                    .unread = {},
-                    .open = {},
-                    .defaults = {},
-                    .differences = {}};
+    LaunchInput out{
+        .file = path, .framework = &launch_framework(pools.framework), .engine = pools.engine, .pools = pools.pools};
     for (const ReadPool& pool : out.pools) {
       out.settings.insert(out.settings.end(), pool.settings.begin(), pool.settings.end());
     }
     return stamped(std::move(out), text);
   }
   LaunchText read = read_launch_text(text, path);
-  LaunchInput out{.file = path,
-                  .framework = &framework_of(read, text, path),
-                  .settings = {},
-                  .pools = {},
-                  .unread = {},
-                  .open = {},
-                  .defaults = {},
-                  .differences = {}};
+  LaunchInput out{.file = path, .framework = &framework_of(read, text, path)};
+  read_named_files(read, *out.framework, path);
   out.settings = std::move(read.settings);
   out.chips = read.chips;
   out.served = served_in(text);
@@ -469,7 +457,7 @@ std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog&
   using Said = std::pair<std::string_view, std::string_view>;
   for (const auto& [name, flag] :
        {Said{"precision", "--precision"}, Said{"scaling", "--fp8-recipe"}, Said{"graphs", "--graphs"},
-        Said{"tp_overlap", "--tp-overlap"}, Said{"dispatch", "--moe-dispatcher"}}) {
+        Said{"tp_overlap", "--tp-overlap"}, Said{"dispatch", "--moe-dispatcher"}, Said{"attention", "--attention"}}) {
     const auto word = terms.word(name);
     if (!word || (name == "dispatch" && terms.number("ep").value_or(1) == 1)) continue;
     if (name == "scaling" && arguments.value("--precision") != "fp8") continue;  // of operands that are not there

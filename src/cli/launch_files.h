@@ -50,17 +50,17 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
 struct LaunchInput {
   std::string file;
   const LaunchFramework* framework = nullptr;
-  std::vector<LaunchSetting> settings;
+  std::vector<LaunchSetting> settings{};
   std::string_view engine = "vllm";     ///< of the pools
-  std::vector<ReadPool> pools;          ///< of a file that deploys some
+  std::vector<ReadPool> pools{};        ///< of a file that deploys some
   std::optional<std::int64_t> chips{};  ///< by what surrounds the command
   std::string served{};                 ///< the word behind the command of a server: its model
   std::vector<std::pair<std::string_view, std::string>> lengths{};  ///< flags of the stamp's question: "--prompt"
   std::string release{};  ///< "megatron 0.19", of the stamp of a file that was written here
   std::size_t neutral = 0;
-  std::vector<LaunchSetting> unread, open;
-  std::vector<std::string> defaults;     ///< as LaunchReading::defaults
-  std::vector<std::string> differences;  ///< "--seq 8192, and the file says 4096"
+  std::vector<LaunchSetting> unread{}, open{};
+  std::vector<std::string> defaults{};     ///< as LaunchReading::defaults
+  std::vector<std::string> differences{};  ///< "--seq 8192, and the file says 4096"
 
   std::string name() const;
   void note(std::vector<Assumption>& assumptions) const;

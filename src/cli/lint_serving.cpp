@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -12,6 +13,7 @@
 #include "cli/serve_options.h"
 #include "import/named_model.h"
 #include "launch/serving.h"
+#include "serve/engine_flags.h"
 #include "spec/load.h"
 
 namespace scalecalc::cli {
@@ -46,6 +48,7 @@ class ServingLinter {
   LintReport run() {
     read_names(asked_, catalog_);
     const std::optional<LaunchInput> launched = take_serving_file(asked_, catalog_);
+    shorten_load();
     pins_ = asked_.value("--fix").value_or("");
     places();
     try {
@@ -63,6 +66,7 @@ class ServingLinter {
         add(LintKind::kIllegal, about(d.message), d.hint.empty() ? d.message : d.message + "; " + d.hint);
       }
     }
+    if (shortened_) out_.assumptions.push_back(*shortened_);
     if (launched) {
       launched->note(out_.assumptions);
       LaunchReading reading;
@@ -76,6 +80,27 @@ class ServingLinter {
   }
 
  private:
+  /// The usual load where nobody says another, as far as the file lets requests be that long: the answer keeps its
+  /// length up to half of what is left.
+  void shorten_load() {
+    if (asked_.has("--prompt") || asked_.has("--generate") || asked_.has("--context")) return;
+    const std::string said = asked_.value(kLengthFlag).value_or("");
+    const std::string_view number = std::string_view(said).substr(said.find('=') + 1);  // behind an engine's name
+    std::int64_t longest = 0;
+    std::from_chars(number.data(), number.data() + number.size(), longest);
+    const ServeQuestion usual;
+    if (longest < 2 || static_cast<double>(longest) >= usual.prompt + usual.generate) return;
+    const std::int64_t generate = std::min(static_cast<std::int64_t>(usual.generate), longest / 2);
+    const std::int64_t prompt = longest - generate;
+    asked_.suppose("--prompt", {std::to_string(prompt)});
+    asked_.suppose("--generate", {std::to_string(generate)});
+    shortened_ = Assumption{fmt::format("prompts of {} tokens and answers of {}: the file allows {} together",
+                                        group_thousands(prompt), group_thousands(generate), group_thousands(longest)),
+                            "--from", std::string(input_.framework->source), false}
+                     .as("load")
+                     .is(static_cast<double>(longest));
+  }
+
   ServeAnswer answer(const Arguments& asked) const {
     return serve_answer(serve_asked(asked).question, catalog_, env_.interrupted);
   }
@@ -200,6 +225,7 @@ class ServingLinter {
   const Catalog& catalog_;
   const Environment& env_;
   std::string pins_;
+  std::optional<Assumption> shortened_;  ///< the load, where the file's requests are shorter
   std::map<std::string, SourceSpan, std::less<>> places_;
   LintReport out_{.file = {}, .framework = {}, .lint = {}, .assumptions = {}};
 };

@@ -315,6 +315,8 @@ constexpr std::array kEngineFrameworks{
                     .command = "trtllm-serve",
                     .script = "@model --extra_llm_api_options",
                     .file = "llm_api.yaml",
+                    .program = "trtllm-serve",
+                    .configs = "--extra_llm_api_options --config",
                     .rows = kTrtllmRows,
                     .limits = kTrtllmLimits,
                     .neutral = kTrtllmNeutral,

@@ -9,6 +9,7 @@
 
 #include "base/diagnostic.h"
 #include "base/text.h"
+#include "launch/reading.h"
 
 namespace scalecalc {
 namespace {
@@ -31,7 +32,28 @@ constexpr std::array kServingRelations{
     LaunchRelation{"tp*cp*adp*pp*replicas/chips"},
 };
 
+constexpr std::array kTrainingLaunchers{
+    LaunchRow{"#SBATCH --nodes", "nodes", {}, {}, {}, RowUse::kRead},
+    LaunchRow{"#SBATCH --gpus-per-node", "local", {}, {}, {}, RowUse::kRead},
+    LaunchRow{"srun --nodes", "nodes", {}, {}, {}, RowUse::kRead},
+    LaunchRow{"srun --gpus-per-node", "local", {}, {}, {}, RowUse::kRead},
+    LaunchRow{"run:--nnodes", "nodes", {}, {}, {}, RowUse::kRead},
+    LaunchRow{"run:--nproc_per_node", "local", {}, {}, {}, RowUse::kRead},
+};
+/// Of torchrun, which engines have of their own too.
+constexpr std::array<std::string_view, 5> kLauncherKeys{"--nnodes", "--nproc-per-node", "--node-rank", "--master-addr",
+                                                        "--master-port"};
+
 }  // namespace
+
+std::span<const LaunchRow> launcher_rows(LaunchJob job) {
+  return job == LaunchJob::kTraining ? std::span<const LaunchRow>(kTrainingLaunchers) : std::span<const LaunchRow>();
+}
+
+bool is_of_launcher(std::string_view key) {
+  return std::any_of(kLauncherKeys.begin(), kLauncherKeys.end(),
+                     [&](std::string_view known) { return is_key(known, key); });
+}
 
 std::span<const LaunchRelation> launch_relations(LaunchJob job) {
   return job == LaunchJob::kTraining ? std::span<const LaunchRelation>(kTrainingRelations)

@@ -82,6 +82,8 @@ struct LaunchFramework {
   std::string_view command;                    ///< "torchrun", or how a file is run
   std::string_view script;                     ///< behind the launcher's own arguments; may be empty
   std::string_view file;                       ///< of a script: what its file is called; empty: it has none
+  std::string_view program{};  ///< with `configs`: what stands in a command that is no other framework's
+  std::string_view configs{};  ///< arguments that name a file of its settings, between blanks
   std::span<const LaunchRow> rows;
   std::span<const LaunchLimit> limits;
   std::span<const std::string_view> neutral;  ///< keys that change no figure, with '*' at their end for all that follow
@@ -123,6 +125,11 @@ struct LaunchRelation {
   std::string_view when{};
 };
 std::span<const LaunchRelation> launch_relations(LaunchJob job);
+
+/// What says the size of the machine before the program of any framework: torchrun, Slurm.
+std::span<const LaunchRow> launcher_rows(LaunchJob job);
+/// Whether a key is of a launcher, which starts programs of all frameworks.
+bool is_of_launcher(std::string_view key);
 
 // Tables by part.
 std::span<const LaunchFramework> megatron_frameworks();

@@ -231,12 +231,7 @@ LayoutLint lint_layout(const ImportedLayout& layout, const TrainQuestion& questi
 
 void add_unread(const LaunchReading& reading, std::vector<LintFinding>& findings) {
   for (const LaunchSetting& setting : reading.open) {
-    findings.push_back({LintKind::kOpen,
-                        setting.where,
-                        setting.key,
-                        fmt::format("{} is {}, which the file does not set", setting.key, setting.open),
-                        "",
-                        {}});
+    findings.push_back({LintKind::kOpen, setting.where, setting.key, open_text(setting), "", {}});
   }
   for (const LaunchSetting& setting : reading.unread) {
     findings.push_back(

@@ -14,8 +14,6 @@ constexpr std::array kMegatronRows{
     LaunchRow{"run:--nnodes", "nodes", {}, "local>0", "1"},
     LaunchRow{"run:--nnodes", "nodes", {}, {}, {}, kRead},
     LaunchRow{"run:--nproc_per_node", "local"},
-    LaunchRow{"--nodes", "nodes", {}, {}, {}, kRead},
-    LaunchRow{"--gpus-per-node", "local", {}, {}, {}, kRead},
     LaunchRow{"run:--rdzv_backend", "'c10d'", {}, "nodes>1", {}, kWritten},
     LaunchRow{"run:--rdzv_endpoint", "'$HEAD_NODE:29500'", {}, "nodes>1", {}, kWritten},
     LaunchRow{"env:CUDA_DEVICE_MAX_CONNECTIONS", "'1'", {}, "tp>1,zero<2", {}, kWritten},
@@ -168,6 +166,8 @@ constexpr std::array kMegatronRows{
     LaunchRow{"--cuda-graph-impl", "'local'", "graphs=layer"},
     LaunchRow{"--cuda-graph-impl", "'transformer_engine'", "graphs=layer", {}, {}, kRead},
     LaunchRow{"--cuda-graph-impl", "'full_iteration'", "graphs=step"},
+    LaunchRow{"--attention-backend", "'unfused'", "attention=unfused", {}, {}, kRead},
+    LaunchRow{"--attention-backend", "'local'", "attention=unfused", {}, {}, kRead},
 };
 
 constexpr LaunchLimit kLayersOfAllKinds{"remat=full,remat_layers>0,kinds>1",
@@ -419,6 +419,8 @@ constexpr std::array kMegatronFrameworks{
                     .command = "torchrun",
                     .script = "run_recipe.py --config-file",
                     .file = "recipe.yaml",
+                    .program = "run_recipe.py",
+                    .configs = "--config-file",
                     .rows = kBridgeRows,
                     .limits = kBridgeLimits,
                     .neutral = kBridgeNeutral,

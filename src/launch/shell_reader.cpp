@@ -13,7 +13,9 @@
 #include "launch/reading.h"
 #include "launch/shell_arithmetic.h"
 #include "launch/shell_conditions.h"
+#include "launch/shell_flags.h"
 #include "launch/shell_words.h"
+#include "launch/slurm.h"
 
 namespace scalecalc {
 namespace {
@@ -28,7 +30,7 @@ class ShellReader {
  public:
   ShellReader(std::string_view text, const std::string& file) : text_(text), source_(text, file), file_(file) {}
 
-  std::vector<LaunchSetting> read() {
+  LaunchText read() {
     while (at_ < text_.size()) {
       if (conditions_.expects_pattern()) {
         pattern();
@@ -40,7 +42,7 @@ class ShellReader {
     for (auto& [name, words] : variables_) {
       if (!used_.contains(name)) flags(words);
     }
-    return std::move(out_);
+    return {LaunchFormat::kShell, std::move(out_), slurm_.chips(), std::move(written_)};
   }
 
  private:
@@ -159,7 +161,7 @@ class ShellReader {
       } else if (text_.substr(at_).starts_with("<<") && !text_.substr(at_).starts_with("<<<")) {
         document_opens();
       } else if (c == '<' || c == '>') {
-        while (at_ < text_.size() && text_[at_] == c) ++at_;
+        redirect(words);
       } else if (first && assigns()) {
         continue;
       } else {
@@ -173,17 +175,33 @@ class ShellReader {
     return words;
   }
 
+  /// "> FILE", "2>&1" are no words of the command.
+  void redirect(std::vector<ShellWord>& words) {
+    const bool writes = text_[at_] == '>';
+    const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+    if (at_ > 0 && is_digit(text_[at_ - 1]) && !words.empty()) {
+      const std::string& stream = words.back().text.chars;
+      if (std::all_of(stream.begin(), stream.end(), is_digit)) words.pop_back();
+    }
+    while (at_ < text_.size() && (text_[at_] == '<' || text_[at_] == '>')) ++at_;
+    if (at_ < text_.size() && text_[at_] == '&') {
+      ++at_;
+      while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '-')) ++at_;
+      return;
+    }
+    while (at_ < text_.size() && is_shell_blank(text_[at_])) ++at_;
+    const std::vector<ShellWord> target = word();
+    if (writes && target.size() == 1 && target[0].open.empty()) written_.push_back(target[0].text.chars);
+  }
+
   /// "#SBATCH --nodes=8": Slurm's own flags, and the variables that it sets by them.
   void scheduler() {
     at_ += std::string_view("#SBATCH ").size();
-    const std::size_t before = out_.size();
-    std::vector<ShellWord> words = command();
-    flags(words);
-    for (std::size_t i = before; i < out_.size(); ++i) {
-      if (out_[i].values.empty() || (out_[i].key != "--nodes" && out_[i].key != "-N")) continue;
+    for (LaunchSetting& setting : slurm_.line(command(), source_)) out_.push_back(std::move(setting));
+    for (const auto& [name, value] : slurm_.variables()) {
       ShellWord count;
-      for (const char c : out_[i].values.front()) count.text.add(c, before_line());
-      for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) variables_[name] = {count};
+      for (const char c : value) count.text.add(c, before_line());
+      variables_[std::string(name)] = {count};
     }
   }
 
@@ -234,7 +252,9 @@ class ShellReader {
     const Truth runs = conditions_.runs();
     if (runs == Truth::kNo) return true;
     for (ShellWord& word : value) {
-      if (runs == Truth::kMaybe && word.open.empty()) word.open = conditions_.undecided();
+      if (runs != Truth::kMaybe || !word.open.empty()) continue;
+      word.open = conditions_.undecided();
+      word.open_at = ShellWord::kWholly;
     }
     std::vector<ShellWord>& variable = variables_[name];
     if (!appends) variable.clear();
@@ -326,7 +346,7 @@ class ShellReader {
     const auto found = variables_.find(name);
     if (found == variables_.end() && has_default) return put_default(out, otherwise, default_at);
     if (found == variables_.end()) {
-      leave_open(out, name.empty() ? std::string(text_.substr(begin, at_ - begin)) : "$" + name);
+      leave_open(out, name.empty() || all ? std::string(text_.substr(begin, at_ - begin)) : "$" + name);
       return true;
     }
     used_.insert(name);
@@ -356,34 +376,13 @@ class ShellReader {
       if (i > 0 && joined) out.back().text.add(' ', value[i].begin);
       if (i > 0 && !joined) out.emplace_back();
       if (in_quotes) {
-        append(out.back(), value[i]);
+        append_word(out.back(), value[i]);
         any = true;
         continue;
       }
       any = append_split(out, value[i]) || any;
     }
     return any;
-  }
-
-  static void append(ShellWord& word, const ShellWord& more) {
-    word.text.add(more.text);
-    if (word.open.empty()) word.open = more.open;
-  }
-
-  static bool append_split(std::vector<ShellWord>& out, const ShellWord& value) {
-    bool any = false;
-    for (std::size_t i = 0; i < value.text.chars.size(); ++i) {
-      const char c = value.text.chars[i];
-      if (is_shell_blank(c) || c == '\n') {
-        if (!out.back().text.chars.empty()) out.emplace_back();
-        continue;
-      }
-      out.back().text.add(c, value.text.at[i]);
-      any = true;
-    }
-    if (out.back().text.chars.empty() && out.size() > 1) out.pop_back();
-    if (!value.open.empty()) out.back().open = value.open;
-    return any || !value.open.empty();
   }
 
   bool arithmetic(std::vector<ShellWord>& out) {
@@ -417,7 +416,9 @@ class ShellReader {
   }
 
   void leave_open(std::vector<ShellWord>& out, std::string why) {
-    if (out.back().open.empty()) out.back().open = std::move(why);
+    if (!out.back().open.empty()) return;
+    out.back().open = std::move(why);
+    out.back().open_at = out.back().text.chars.size();
   }
 
   std::size_t closing_brace() const {
@@ -512,66 +513,13 @@ class ShellReader {
     for (LaunchSetting& setting : document_settings(padded, file_, json)) out_.push_back(std::move(setting));
   }
 
-  /// A command in quotes, as for bash -c or eval, is words too.
-  static void split_commands(std::vector<ShellWord>& words) {
-    std::vector<ShellWord> out;
-    for (ShellWord& word : words) {
-      const std::string& text = word.text.chars;
-      const bool runs = text.find(" --") != std::string::npos || text.find("python") != std::string::npos;
-      const bool command = word.quoted && runs && text.find(' ') != std::string::npos && text[0] != '{';
-      if (!command) {
-        out.push_back(std::move(word));
-        continue;
-      }
-      std::vector<ShellWord> parts(1);
-      append_split(parts, word);
-      for (ShellWord& part : parts) {
-        part.open = part.text.chars.find('$') == std::string::npos ? "" : part.open;
-        part.quoted = false;
-        out.push_back(std::move(part));
-      }
-    }
-    words = std::move(out);
-  }
-
-  SourceSpan place(const ShellWord& word) const {
-    const std::size_t begin = word.text.at.empty() ? word.begin : word.text.at.front();
-    return source_.span(begin, begin + std::max<std::size_t>(1, word.text.chars.size()));
-  }
-
   void flags(std::vector<ShellWord>& words) {
-    if (!words.empty() && is_housekeeping(words.front().text.chars)) return;
-    split_commands(words);
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const std::string& text = words[i].text.chars;
-      const std::size_t equals = text.find('=');
-      if (!is_shell_flag(text)) {
-        if ((i > 0 || words.size() > 1) && equals != std::string::npos && equals > 0 &&
-            is_override_key(text.substr(0, equals))) {
-          const std::string key = text.substr(0, equals);
-          const bool variable = key.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
-          out_.push_back({variable ? "env:" + key : key, {text.substr(equals + 1)}, place(words[i]), words[i].open});
-        }
-        continue;
-      }
-      if (text == "-m" || text == "-u" || text == "-c") continue;  // of python and bash
-      LaunchSetting setting{
-          .key = text.substr(0, equals), .values = {}, .where = place(words[i]), .open = words[i].open};
-      if (equals != std::string::npos) setting.values.push_back(text.substr(equals + 1));
-      while (equals == std::string::npos && i + 1 < words.size() && !is_shell_flag(words[i + 1].text.chars) &&
-             !is_override(words[i + 1])) {
-        ++i;
-        setting.values.push_back(words[i].text.chars);
-        if (setting.open.empty()) setting.open = words[i].open;
-      }
-      out_.push_back(std::move(setting));
+    std::size_t first = 0;
+    if (!words.empty() && words.front().text.chars == "srun") {
+      for (LaunchSetting& setting : slurm_.step(words, first, source_)) out_.push_back(std::move(setting));
     }
-  }
-
-  static bool is_override(const ShellWord& word) {
-    const std::size_t equals = word.text.chars.find('=');
-    return equals != std::string::npos && equals > 0 && !word.quoted &&
-           is_override_key(word.text.chars.substr(0, equals));
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(first));
+    for (LaunchSetting& setting : flag_settings(words, source_)) out_.push_back(std::move(setting));
   }
 
   std::string_view text_;
@@ -584,13 +532,13 @@ class ShellReader {
   std::size_t expanded_ = 0;  ///< characters that variables stood for
   std::vector<DocumentEnd> ends_;
   ShellConditions conditions_;
+  SlurmJob slurm_;
+  std::vector<std::string> written_;  ///< names of files
   std::vector<LaunchSetting> out_;
 };
 
 }  // namespace
 
-LaunchText read_shell(std::string_view text, const std::string& file) {
-  return {LaunchFormat::kShell, ShellReader(text, file).read()};
-}
+LaunchText read_shell(std::string_view text, const std::string& file) { return ShellReader(text, file).read(); }
 
 }  // namespace scalecalc

@@ -6,6 +6,43 @@
 
 namespace scalecalc {
 
+void append_word(ShellWord& word, const ShellWord& more) {
+  const std::size_t before = word.text.chars.size();
+  word.text.add(more.text);
+  if (!word.open.empty() || more.open.empty()) return;
+  const bool wholly = more.open_at == ShellWord::kWholly;
+  word.open = more.open;
+  word.open_at = !wholly ? before + more.open_at : before == 0 ? ShellWord::kWholly : before;
+}
+
+bool append_split(std::vector<ShellWord>& out, const ShellWord& value) {
+  const auto leave_open = [&](std::size_t begin) {
+    ShellWord& word = out.back();
+    if (!word.open.empty()) return;
+    word.open = value.open;
+    word.open_at = word.text.chars.size();
+    if (word.text.chars.empty()) word.begin = begin;
+  };
+  const std::string& text = value.text.chars;
+  const bool wholly = value.open_at == ShellWord::kWholly;
+  const std::size_t open_at = wholly ? 0 : value.open_at;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (!value.open.empty() && i == open_at && (!wholly || text.empty())) {
+      leave_open(i == 0 ? value.begin : value.text.at[i - 1] + 1);
+    }
+    if (i == text.size()) break;
+    if (is_shell_blank(text[i]) || text[i] == '\n') {
+      if (!out.back().text.chars.empty() || !out.back().open.empty()) out.emplace_back();
+      continue;
+    }
+    out.back().text.add(text[i], value.text.at[i]);
+    if (wholly && !value.open.empty()) leave_open(value.begin);
+  }
+  const bool empty = out.back().text.chars.empty() && out.back().open.empty();
+  if (empty && out.size() > 1) out.pop_back();
+  return !value.open.empty() || text.find_first_not_of(" \t\n") != std::string::npos;
+}
+
 bool is_shell_flag(const std::string& word) {
   return word.size() > 1 && word[0] == '-' &&
          (word[1] == '-' || std::isalpha(static_cast<unsigned char>(word[1])) != 0) &&

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "launch/reading.h"
+#include "launch/slurm.h"
 
 namespace scalecalc {
 namespace {
@@ -30,23 +31,35 @@ std::string plain_key(std::string_view key) {
   for (const std::string_view prefix : {"run:", "env:"}) {
     if (key.starts_with(prefix)) key.remove_prefix(prefix.size());
   }
+  // "--training.seq_len" is the field of a file on the command line.
+  if (key.starts_with("--") && key.find('.') != std::string_view::npos) key.remove_prefix(2);
   std::string out(key);
   if (key.starts_with('-')) std::replace(out.begin(), out.end(), '_', '-');
   return out;
 }
 
-std::optional<double> number_in(const LaunchSetting& setting) {
-  if (setting.values.empty()) return std::nullopt;
-  std::string text = setting.values.front();
+/// What a letter behind a number multiplies it by, as vLLM reads counts of tokens: 16k is 16,000, 16K is 16,384
+/// (vllm/engine/arg_utils.py, human_readable_int).
+double multiple_of(char letter) {
+  constexpr std::string_view kLetters = "kmgKMG";
+  constexpr std::array<double, 6> kMultiples{1e3, 1e6, 1e9, 1024, 1024. * 1024, 1024. * 1024 * 1024};
+  const std::size_t at = kLetters.find(letter);
+  return at == std::string_view::npos ? 0 : kMultiples[at];
+}
+
+std::optional<double> written_number(std::string text, bool with_letters) {
   std::erase(text, '_');
+  const double multiple = with_letters && !text.empty() ? multiple_of(text.back()) : 0;
+  if (multiple > 0) text.pop_back();
   double out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size() && out >= 0 ? std::optional(out) : std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || out < 0) return std::nullopt;
+  return multiple > 0 ? out * multiple : out;
 }
 
 /// Values by which frameworks say that they choose.
 bool is_left_open(const LaunchSetting& setting) {
-  constexpr std::array<std::string_view, 6> kOpen{"auto", "null", "None", "-1", "~", "-1.0"};
+  constexpr std::array<std::string_view, 7> kOpen{"auto", "gpu", "null", "None", "-1", "~", "-1.0"};
   return setting.values.size() == 1 && std::find(kOpen.begin(), kOpen.end(), setting.values.front()) != kOpen.end();
 }
 
@@ -66,12 +79,14 @@ bool has_value(const LaunchSetting& setting, std::string_view row_value) {
   }
   if (!row_value.starts_with('\'')) return false;
   const std::string_view literal = row_value.substr(1, row_value.size() - 2);
-  if (setting.values.empty()) return literal == "on";
+  // A switch of the command line, which a file would say with a truth value.
+  if (setting.values.empty()) return literal == "on" || (literal == "true" && setting.key.starts_with('-'));
   const std::string& value = setting.values.front();
   if (literal == "on") return is_on(value) || value.find_first_of("./") != std::string::npos;
   if (literal == "true" || literal == "True") return is_on(value);
   if (literal == "false" || literal == "False") return is_off(value);
-  return value == literal;
+  const auto number = written_number(value, false);
+  return value == literal || (number && number == written_number(std::string(literal), false));  // "0.0" is "0"
 }
 
 bool is_product(std::string_view value) { return !value.empty() && value.find_first_of("'@[") != 0; }
@@ -84,12 +99,51 @@ bool is_of(const LaunchRow& row, const LaunchSetting& setting) {
          row.key[setting.key.size()] == '.' && row.key.starts_with(setting.key);
 }
 
+/// Whether a file's setting is spelled as the row's framework would: "--bf16 True" is of scripts of Hugging Face.
+bool is_spelled(const LaunchFramework& framework, const LaunchRow& row, const LaunchSetting& setting) {
+  const bool is_switch = row.value == "'on'" && !setting.values.empty();
+  return !is_switch || framework.peft || !(is_on(setting.values.front()) || is_off(setting.values.front()));
+}
+
+/// How much of a file is a framework's: nothing where all it has are arguments of a launcher, which starts any program.
+std::size_t likeness(const LaunchFramework& framework, const LaunchText& file, std::string_view text) {
+  constexpr std::size_t kNamed = 100;  // above all arguments that frameworks share
+  std::size_t own = 0, of_launch = 0;
+  bool named = false;
+  for (const LaunchSetting& setting : file.settings) {
+    if (setting.key.starts_with("env:") || is_of_launcher(setting.key)) continue;
+    bool of_program = false, of_command = false;
+    for (const LaunchRow& row : framework.rows) {
+      if (row.key.empty() || !is_key(row.key, setting.key)) continue;
+      (row.key.starts_with("run:") ? of_command : of_program) |= is_spelled(framework, row, setting);
+    }
+    own += of_program ? 1U : 0U;
+    of_launch += of_command && !of_program ? 1U : 0U;
+    named = named || (names_settings(framework, setting) && text.find(framework.program) != std::string_view::npos);
+  }
+  if (own == 0 && !named) return 0;
+  std::size_t score = own + of_launch + (named ? kNamed : 0);
+  const std::string_view command = framework.command;
+  const bool any = command == "torchrun";  // which starts any program
+  if (!any && text.find(command.substr(command.find_last_of(' ') + 1)) != std::string_view::npos) ++score;
+  return score;
+}
+
 class Solver {
  public:
   Solver(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings, const LaunchTerms& known)
-      : framework_(framework), settings_(settings), used_(settings.size()), applied_(framework.rows.size()) {
+      : framework_(framework),
+        rows_(framework.rows.begin(), framework.rows.end()),
+        settings_(settings),
+        used_(settings.size()) {
+    const auto launchers = launcher_rows(framework.job);
+    rows_.insert(rows_.end(), launchers.begin(), launchers.end());
+    applied_.resize(rows_.size());
     out_.terms = known;
     known_ = known;
+    out_.names_unread_file = std::any_of(settings.begin(), settings.end(), [&](const LaunchSetting& setting) {
+      return names_settings(framework, setting) && !setting.open.empty();
+    });
   }
 
   LaunchReading run(const std::vector<std::pair<std::string, std::int64_t>>& otherwise) {
@@ -133,8 +187,8 @@ class Solver {
 
   /// Literals that hold whatever else the file says; a later row of the table decides over an earlier one.
   void say_unconditional() {
-    for (std::size_t r = 0; r < framework_.rows.size(); ++r) {
-      const LaunchRow& row = framework_.rows[r];
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      const LaunchRow& row = rows_[r];
       const LaunchSetting* setting = row.key.empty() ? nullptr : setting_of(row);
       if (setting == nullptr || row.use == RowUse::kWritten || !setting->open.empty()) continue;
       if (row.value.starts_with("[@")) {
@@ -169,7 +223,7 @@ class Solver {
 
   bool follow() {
     bool moved = false;
-    for (std::size_t r = 0; r < framework_.rows.size(); ++r) {
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
       if (!applied_[r] && apply(r)) moved = true;
     }
     const auto relations = launch_relations(framework_.job);
@@ -182,7 +236,7 @@ class Solver {
   }
 
   bool apply(std::size_t r) {
-    const LaunchRow& row = framework_.rows[r];
+    const LaunchRow& row = rows_[r];
     if (row.use == RowUse::kWritten || row.value.empty() || holds(row.when, out_.terms) != true) return false;
     if (row.key.empty()) return equate(row.value, 1, nullptr, applied_[r]);
     const LaunchSetting* setting = setting_of(row);
@@ -201,7 +255,8 @@ class Solver {
       use(row);
       return false;
     }
-    const auto value = number_in(*setting);
+    const bool with_letters = framework_.name == "vllm";
+    const auto value = setting->values.empty() ? std::nullopt : written_number(setting->values.front(), with_letters);
     if (!value) {
       applied_[r] = true;
       problem(*setting, fmt::format("{} {} is no number", setting->key, in_quotes(first_value(*setting))),
@@ -282,11 +337,11 @@ class Solver {
 
   /// The first default that says something: of a key that is absent, or a conclusion.
   bool suppose() {
-    for (std::size_t r = 0; r < framework_.rows.size(); ++r) {
-      const LaunchRow& row = framework_.rows[r];
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      const LaunchRow& row = rows_[r];
       if (applied_[r] || row.use == RowUse::kWritten || holds(row.when, out_.terms) != true) continue;
       const bool absent = row.key.empty() || setting_of(row) == nullptr;
-      if (!absent) continue;
+      if (!absent || (out_.names_unread_file && is_of_file(row))) continue;
       if (row.value.empty()) {
         applied_[r] = true;
         const auto pairs = said(row.says);
@@ -314,6 +369,22 @@ class Solver {
     return false;
   }
 
+  /// Whether a default is of what a file of its own may say.
+  bool is_of_file(const LaunchRow& row) const {
+    const auto is_field = [](const LaunchRow& r) {
+      return !r.key.empty() && !r.key.starts_with('-') && !r.key.starts_with('#') && r.key.find(':') == r.key.npos &&
+             r.key.find(' ') == r.key.npos;
+    };
+    if (!row.key.empty()) return is_field(row);
+    if (!row.value.empty() || !row.when.empty()) return false;
+    const std::string name = said(row.says).front().first;
+    return std::any_of(rows_.begin(), rows_.end(), [&](const LaunchRow& other) {
+      const auto pairs = said(other.says);
+      return is_field(other) &&
+             std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return pair.first == name; });
+    });
+  }
+
   /// Of a number that a row of one term alone says by its absence.
   void note_default(const LaunchRow& row) {
     const LaunchProduct product = parse_product(row.value);
@@ -324,7 +395,7 @@ class Solver {
   /// Whether a conclusion above, not decided yet, would say it.
   bool earlier_may_say(std::size_t r, const std::string& name) const {
     for (std::size_t e = 0; e < r; ++e) {
-      const LaunchRow& row = framework_.rows[e];
+      const LaunchRow& row = rows_[e];
       if (!row.key.empty() || !row.value.empty() || holds(row.when, out_.terms)) continue;
       const auto pairs = said(row.says);
       if (std::any_of(pairs.begin(), pairs.end(), [&](const auto& p) { return p.first == name; })) return true;
@@ -337,8 +408,8 @@ class Solver {
     for (std::size_t i = 0; i < settings_.size(); ++i) {
       const LaunchSetting& setting = settings_[i];
       const auto is_its = [&](const LaunchRow& row) { return is_of(row, setting); };
-      const bool ours = std::any_of(framework_.rows.begin(), framework_.rows.end(), is_its);
-      const bool written = std::any_of(framework_.rows.begin(), framework_.rows.end(), [&](const LaunchRow& row) {
+      const bool ours = std::any_of(rows_.begin(), rows_.end(), is_its);
+      const bool written = std::any_of(rows_.begin(), rows_.end(), [&](const LaunchRow& row) {
         const bool off = (row.value == "'true'" || (row.value == "'on'" && !setting.values.empty())) &&
                          has_value(setting, "'false'");
         // A product is the file's own to say; a literal that differs from what would be written says something else.
@@ -351,12 +422,16 @@ class Solver {
             return matches(plain_key(pattern), key) || plain_key(pattern) == key + ".*";  // an object as a whole
           });
       if (used_[i]) continue;
-      const bool only_written = std::all_of(framework_.rows.begin(), framework_.rows.end(), [&](const LaunchRow& row) {
+      const bool only_written = std::all_of(rows_.begin(), rows_.end(), [&](const LaunchRow& row) {
         return !is_its(row) || row.use == RowUse::kWritten;
       });
-      if (ours && !only_written && !setting.open.empty()) {
+      const bool named = names_settings(framework_, setting);  // whose own settings are among these, unless it is open
+      const bool read_open = (ours && !only_written) || named;
+      const bool around = std::any_of(kAround.begin(), kAround.end(),
+                                      [&](std::string_view prefix) { return setting.key.starts_with(prefix); });
+      if (setting.key == kFurtherArguments || (read_open && !setting.open.empty())) {
         out_.open.push_back(setting);
-      } else if (written || neutral || setting.key.starts_with("env:")) {
+      } else if (written || neutral || around || named) {
         ++out_.neutral;
       } else {
         out_.unread.push_back(setting);
@@ -364,7 +439,10 @@ class Solver {
     }
   }
 
+  static constexpr std::array<std::string_view, 3> kAround{"env:", kOfSbatch, kOfSrun};
+
   const LaunchFramework& framework_;
+  std::vector<LaunchRow> rows_;  ///< the framework's and those of launchers
   const std::vector<LaunchSetting>& settings_;
   LaunchTerms known_;
   LaunchReading out_;
@@ -381,6 +459,12 @@ bool is_key(std::string_view row_key, std::string_view key) {
   return plain_key(row_key) == plain_key(key);
 }
 
+bool names_settings(const LaunchFramework& framework, const LaunchSetting& setting) {
+  std::istringstream configs{std::string(framework.configs)};
+  return !setting.values.empty() && std::any_of(std::istream_iterator<std::string>(configs), {},
+                                                [&](const std::string& key) { return is_key(key, setting.key); });
+}
+
 LaunchReading solve(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
                     const LaunchTerms& known, const std::vector<std::pair<std::string, std::int64_t>>& otherwise) {
   return Solver(framework, settings, known).run(otherwise);
@@ -390,19 +474,10 @@ const LaunchFramework& framework_of(const LaunchText& file, std::string_view tex
   const LaunchFramework* best = nullptr;
   std::size_t most = 0;
   for (const LaunchFramework& framework : launch_frameworks()) {
-    std::size_t score = 0;
-    for (const LaunchSetting& setting : file.settings) {
-      if (setting.key.starts_with("env:")) continue;
-      score += std::any_of(framework.rows.begin(), framework.rows.end(),
-                           [&](const LaunchRow& row) { return !row.key.empty() && is_key(row.key, setting.key); });
-    }
-    if (score == 0) continue;
-    const std::string_view command = framework.command;
-    if (text.find(command.substr(command.find_last_of(' ') + 1)) != std::string_view::npos) ++score;
-    if (score > most) {
-      most = score;
-      best = &framework;
-    }
+    const std::size_t score = likeness(framework, file, text);
+    if (score <= most) continue;
+    most = score;
+    best = &framework;
   }
   if (best != nullptr) return *best;
   std::vector<std::string> known;

@@ -403,7 +403,7 @@ ImportedLayout import_training(const LaunchFramework& framework, const std::vect
   }
   ImportedLayout out{.framework = &framework, .reading = solve(framework, expanded, known, otherwise), .pins = {}};
   LaunchTerms& terms = out.reading.terms;
-  if (!terms.word("offload")) {
+  if (!terms.word("offload") && !out.reading.names_unread_file) {
     std::uint8_t bits = 0;
     if (terms.word("offload_optimizer") == "on") bits |= kOffloadOptimizer;
     if (terms.word("offload_weights") == "on") bits |= kOffloadWeights;

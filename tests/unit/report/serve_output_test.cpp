@@ -50,7 +50,6 @@ TEST(ServeOutput, ABatchOfAMeanIsToldInWholeSequences) {
   q.model = "llama3-8b";
   q.hardware = {"h100-sxm"};
   q.chips = 2;
-  q.batches = {64};
   q.disaggregate = Disaggregation::kOn;
   ServeAnswer answer = serve_answer(q, Catalog{});
   ASSERT_TRUE(answer.best.has_value());

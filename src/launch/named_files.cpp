@@ -1,0 +1,40 @@
+// Files of settings that the arguments of a script name.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "base/io.h"
+#include "launch/reading.h"
+
+namespace scalecalc {
+
+void read_named_files(LaunchText& read, const LaunchFramework& framework, const std::string& path) {
+  std::vector<LaunchSetting> found;
+  for (LaunchSetting& setting : read.settings) {
+    if (!names_settings(framework, setting) || !setting.open.empty()) continue;
+    const std::string& name = setting.values.front();
+    if (std::find(read.written.begin(), read.written.end(), name) != read.written.end()) continue;
+    const std::filesystem::path beside = std::filesystem::path(path).parent_path() / name;
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(beside, error)) {
+      setting.open = kUnreadFile;
+      continue;
+    }
+    LaunchText named = read_launch_text(read_text_file(beside.string()), beside.string());
+    std::move(named.settings.begin(), named.settings.end(), std::back_inserter(found));
+  }
+  // What the command line says holds over a file.
+  read.settings.insert(read.settings.begin(), found.begin(), found.end());
+}
+
+std::string open_text(const LaunchSetting& setting) {
+  if (setting.key == kFurtherArguments) {
+    return fmt::format("{} come from {}, which the file does not set", setting.key, setting.open);
+  }
+  if (setting.open == kUnreadFile) return fmt::format("{} {} is {}", setting.key, setting.values.front(), setting.open);
+  return fmt::format("{} is {}, which the file does not set", setting.key, setting.open);
+}
+
+}  // namespace scalecalc
