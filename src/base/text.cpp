@@ -258,6 +258,10 @@ std::string markup_escaped(std::string_view text) {
   return out;
 }
 
+bool contains_in_any_case(std::string_view text, std::string_view part) {
+  return lower_case(text).find(lower_case(part)) != std::string::npos;
+}
+
 std::string lower_case(std::string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(), lower);

@@ -45,6 +45,9 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent = 
 /// blanks.
 std::string markup_escaped(std::string_view text);
 
+/// Whether `part` stands in `text`, whatever the case of ASCII letters.
+bool contains_in_any_case(std::string_view text, std::string_view part);
+
 /// ASCII letters in lower case.
 std::string lower_case(std::string_view text);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "batch/condition.h"
@@ -122,8 +121,7 @@ class ExpectationReader {
   std::string fails_;
 };
 
-ConfigNode expectations_document(const std::string& path) {
-  const std::string text = read_text_file(path);
+ConfigNode expectations_document(const std::string& text, const std::string& path) {
   return path.ends_with(".json") || looks_like_json(text) ? read_json(text, path) : read_yaml(text, path);
 }
 
@@ -144,8 +142,9 @@ bool is_known_name(const std::string& name, const std::vector<std::string>& name
 
 AnswerCheck failing_if(const std::string& condition) { return {condition, condition, names_in(condition), false}; }
 
-std::vector<AnswerCheck> read_expectations(const std::string& path, const std::vector<std::string>& names) {
-  const ConfigNode document = expectations_document(path);
+std::vector<AnswerCheck> read_expectations(const std::string& text, const std::string& path,
+                                           const std::vector<std::string>& names) {
+  const ConfigNode document = expectations_document(text, path);
   Problems problems;
   if (document.kind != ConfigNode::Kind::kMap) {
     problems.add(document.span, fmt::format("expectations are names with values, not {}", kind_name(document.kind)),

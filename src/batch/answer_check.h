@@ -26,9 +26,10 @@ struct AnswerCheck {
 bool is_known_name(const std::string& name, const std::vector<std::string>& names);
 
 AnswerCheck failing_if(const std::string& condition);
-/// UserError with file:line:column for what is no expectation, and for names that are none of `names` (as
-/// check_names()), with the nearest.
-std::vector<AnswerCheck> read_expectations(const std::string& path, const std::vector<std::string>& names);
+/// Of a file's text. UserError with file:line:column for what is no expectation, and for names that are none of `names`
+/// (as check_names()), with the nearest.
+std::vector<AnswerCheck> read_expectations(const std::string& text, const std::string& path,
+                                           const std::vector<std::string>& names);
 
 /// A value of a row: texts, numbers and nothing stay what they are, lists are their JSON.
 Cell cell_of(const Json& value);

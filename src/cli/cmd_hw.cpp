@@ -35,7 +35,7 @@ constexpr Modes kOfHwFiles = 1U << kHwKeys | 1U << kHwDump;
 
 bool is_hw_list(const Arguments& arguments) {
   const std::vector<std::string>& names = arguments.positionals();
-  return names.empty() || (names.size() == 1 && names.front() == "list");
+  return names.empty() || names.front() == "list";
 }
 std::optional<std::size_t> hw_mode(const Arguments& arguments) {
   if (arguments.has("--keys")) return kHwKeys;
@@ -213,7 +213,11 @@ ExitCode run_hw(const Arguments& arguments, Environment& env) {
   FlagReader reader(arguments);
   const HwQuestion chip = list ? HwQuestion{} : chip_question(reader, arguments);
   HwListQuestion all;
-  if (list) reader.read(all);
+  if (list) {
+    reader.read(all);
+    const std::vector<std::string>& names = arguments.positionals();
+    if (!names.empty()) all.words.assign(names.begin() + 1, names.end());
+  }
   reader.finish();
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     if (list) {
@@ -234,7 +238,7 @@ const Command& hw_command() {
   static const Command kHw{
       .name = "hw",
       .summary = "Chips: rates, critical intensities, topology, switches, prices, sources; or a list.",
-      .usage = "[list | HW...] [flags] | HW --keys | HW --dump-yaml",
+      .usage = "[list [WORD...] | HW...] [flags] | HW --keys | HW --dump-yaml",
       .examples =
           "  scalecalc hw list --since 2023 --sort matmul\n"
           "  scalecalc hw tpu-v5p --topology 4x4x8\n"

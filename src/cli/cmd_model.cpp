@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/text.h"
 #include "cli/commands.h"
@@ -73,7 +72,9 @@ constexpr std::array kModelFlags{
     dtype_flag<&ModelQuestion::weights>("--weights",
                                         "number format of the weights (default: as the checkpoint stores them)", "int8")
         .in(kOfOne),
-    dtype_flag<&ModelQuestion::kv>("--kv", "number format of the KV cache (default bf16)", "int8").in(kOfOne),
+    dtype_flag<&ModelQuestion::kv>("--kv", "number format of the KV cache (default: the checkpoint's, else bf16)",
+                                   "int8")
+        .in(kOfOne),
     dtype_flag<&ModelQuestion::activations>("--activations", "number format of kept activations (default bf16)")
         .in(kOfOne),
     text("--against", "MODEL|N", "compare the size with another model's, or with a count", "18.4B").in(kOfOne),
@@ -124,6 +125,21 @@ void choose_seq(const std::optional<std::int64_t>& asked, const ModelSpec& model
        false});
 }
 
+/// As the checkpoint's engine keeps the cache, and `serve` counts it.
+void choose_kv(const ModelSpec& model, ModelQuestion& q, std::vector<Assumption>& assumptions) {
+  if (!model.attention.causal || !model.quantization || !model.quantization->kv) return;
+  const WeightFormat stored = *model.quantization->kv;
+  // Elements of mxfp8 and nvfp4 are fp8 and fp4.
+  const auto* const element = std::find_if(kDTypeNames.begin(), kDTypeNames.end(),
+                                           [&](std::string_view name) { return name_of(stored).ends_with(name); });
+  if (element == kDTypeNames.end()) return;
+  q.kv = static_cast<DType>(element - kDTypeNames.begin());
+  q.kv_bytes = bits_of(stored) / 8;
+  assumptions.push_back(
+      Assumption{fmt::format("KV cache in {}", name_of(stored)), "--kv", model.quantization->source}.is(
+          name_of(stored)));
+}
+
 ModelDocument document_asked_for(const Arguments& arguments, const Catalog& catalog) {
   const std::vector<std::string>& names = arguments.positionals();
   if (names.empty()) throw UserError("MODEL is missing: which model?", kModelExample);
@@ -133,13 +149,6 @@ ModelDocument document_asked_for(const Arguments& arguments, const Catalog& cata
   return out;
 }
 
-bool contains(std::string_view text, std::string_view word) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-  };
-  return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
-}
-
 /// The catalog, or of it what has every word in its name, title or vendor.
 Output model_list(const Arguments& arguments, const Catalog& catalog) {
   const std::vector<std::string> words(arguments.positionals().begin() + 1, arguments.positionals().end());
@@ -147,7 +156,8 @@ Output model_list(const Arguments& arguments, const Catalog& catalog) {
   for (const std::string& name : catalog.names(CatalogKind::kModel)) {
     ModelSpec model = load_model(catalog.load(CatalogKind::kModel, name));
     const std::string all = model.name + ' ' + model.title + ' ' + model.vendor;
-    const bool asked = std::all_of(words.begin(), words.end(), [&](const std::string& w) { return contains(all, w); });
+    const bool asked =
+        std::all_of(words.begin(), words.end(), [&](const std::string& w) { return contains_in_any_case(all, w); });
     if (asked) models.push_back(std::move(model));
   }
   if (models.empty()) {
@@ -170,6 +180,7 @@ Output model_answer(const Arguments& arguments, const Catalog& catalog) {
   ModelSpec model = load_model(document.document);
   std::vector<Assumption> assumptions;
   choose_seq(seq, model, q, assumptions);
+  if (!arguments.has("--kv")) choose_kv(model, q, assumptions);
   at_length(model, q.seq);
   if (const auto typed = arguments.value("--images")) {
     const Images images = images_of(*typed);

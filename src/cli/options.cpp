@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/diagnostic.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
@@ -261,6 +262,12 @@ void Arguments::replace(std::string_view flag, std::vector<std::string> values) 
 void Arguments::suppose(std::string_view flag, std::vector<std::string> values) {
   replace(flag, std::move(values));
   supposed_.emplace(flag);
+}
+
+const std::string& Arguments::text_of_file(const std::string& path) const {
+  if (!texts_) texts_ = std::make_shared<std::map<std::string, std::string>>();
+  const auto known = texts_->find(path);
+  return known != texts_->end() ? known->second : texts_->emplace(path, read_text_file(path)).first->second;
 }
 
 Arguments Arguments::of(const Command& command, std::vector<std::string> positionals, Values values) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -40,6 +41,9 @@ class Arguments {
   /// Given on the command line, not supposed.
   bool typed(std::string_view flag) const { return has(flag) && !supposed_.contains(flag); }
 
+  /// The text of a file that a flag names. Read once, also of copies made later: a pipe has no second time.
+  const std::string& text_of_file(const std::string& path) const;
+
   /// All that is said but the values of one flag: a key that two lines share if they differ in that alone.
   std::string said_but(std::string_view flag) const;
 
@@ -54,6 +58,7 @@ class Arguments {
   std::vector<std::string> positionals_;
   std::vector<Assumption> readings_;
   std::set<std::string, std::less<>> supposed_;
+  mutable std::shared_ptr<std::map<std::string, std::string>> texts_;  ///< by path; none before the first
 };
 
 /// Flags and words of other tools are read as ours (foreign_words.h). UserError for unknown flags (with the nearest), a

@@ -186,6 +186,7 @@ class NameReader {
   void words() {
     if (!command_.names) return;
     const std::vector<std::string> typed = arguments_.positionals();
+    if (!typed.empty() && typed.front() == "list") return;  // words behind it are parts of names
     const bool chips = *command_.names == CatalogKind::kHardware;
     for (std::size_t i = 0; i < (chips ? typed.size() : std::min<std::size_t>(typed.size(), 1)); ++i) {
       const auto name = meant(typed[i], *command_.names);

@@ -348,11 +348,7 @@ std::vector<Flag> make_serve_flags() {
       word<&ServeQuestion::objective>("--objective", kServeObjectiveNames,
                                       "what is best (default: knee, where tokens per second of a chip times those of "
                                       "a user are most; with a limit, a rate or a --batch throughput)"),
-      text<&ServeQuestion::engine>(
-          "--engine", "NAME[@VERSION]",
-          "serving engine, in its newest release or that of a version: its memory rule, its defaults and its "
-          "coefficients (default: the chip's usual one)",
-          "vllm@0.11"),
+      kEngineFlag.to<&ServeQuestion::engine>(),
       kExpertLoadFlag
           .explained("how unevenly experts are chosen: uniform, a power law, or tokens of each (CSV, YAML or JSON) "
                      "(default: the chip's skew and imbalance)")

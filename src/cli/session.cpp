@@ -82,7 +82,9 @@ std::vector<AnswerCheck> checks_asked_for(const Arguments& arguments, const std:
       throw UserError(fmt::format("--expect {} is no file", in_quotes(path)),
                       "a file of names and values, such as mfu: {least: 0.4}; one condition is --fail-if 'mfu < 0.4'");
     }
-    for (AnswerCheck& check : read_expectations(path, names)) out.push_back(std::move(check));
+    for (AnswerCheck& check : read_expectations(arguments.text_of_file(path), path, names)) {
+      out.push_back(std::move(check));
+    }
   }
   return out;
 }

@@ -47,6 +47,13 @@ inline constexpr Flag kStackFlag =
          "chip's usual one, newest release; any: its coefficients, layouts of every stack)",
          "megatron@0.14");
 
+/// Whose memory rule, defaults and coefficients a server has.
+inline constexpr Flag kEngineFlag =
+    text("--engine", "NAME[@VERSION]",
+         "serving engine, in its newest release or that of a version: its memory rule, its defaults and its "
+         "coefficients (default: the chip's usual one)",
+         "vllm@0.11");
+
 inline constexpr Flag kExpertLoadFlag =
     text("--expert-load", "FILE|zipf:ALPHA",
          "how unevenly experts are chosen: tokens of each (CSV, YAML or JSON), or a power law (default: the chip's "

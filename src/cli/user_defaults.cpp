@@ -172,16 +172,22 @@ class DefaultTaker {
   void take() {
     const Flag* hw = find_flag(arguments_.command().flags, "--hw");
     const std::string typed = arguments_.value("--hw").value_or("");
-    // Standard input can be read once, and the command will.
-    if (hw == nullptr || typed.empty() || typed == "-") return;
-    if (hw->value == "SYSTEMS") return prices_of_systems(typed);
-    if (hw->value != "HW" || typed.find(',') != std::string::npos) return;
-    const auto chip = hardware(typed);
-    if (!chip) return;
-    stack(*chip);
-    engine(*chip);
-    if (!takes("--price", kPriceFlag.value)) return;
-    if (const auto found = price(*chip)) {
+    if (hw == nullptr || typed.empty()) return;
+    const bool systems = hw->value == "SYSTEMS";
+    if (!systems && hw->value != "HW") return;
+    std::vector<HardwareSpec> chips;
+    for (const std::string& item : comma_parts(typed)) {
+      // Standard input can be read once, and the command will.
+      if (item == "-") return;
+      auto chip = hardware(systems ? name_of_system(item) : item);
+      if (!chip) return;
+      chips.push_back(std::move(*chip));
+    }
+    stack(chips);
+    engine(chips);
+    if (systems) return prices_of_systems(typed);
+    if (chips.size() != 1 || !takes("--price", kPriceFlag.value)) return;
+    if (const auto found = price(chips.front())) {
       arguments_.suppose("--price", {fmt::format("{}", found->usd)});
       arguments_.note({found->text, "--price", found->origin});
     }
@@ -192,6 +198,9 @@ class DefaultTaker {
     double usd = 0;
     std::string text, origin;
   };
+
+  /// Of "NAME:CHIPS@CLOUD".
+  static std::string name_of_system(const std::string& item) { return item.substr(0, item.find_first_of(":@")); }
 
   /// What does not load is for the command to say.
   std::optional<HardwareSpec> hardware(const std::string& name) const {
@@ -237,18 +246,36 @@ class DefaultTaker {
     }
     return value->find(chip.family);
   }
+  /// What all the chips have; nullptr where one has none or another than the first.
+  const ConfigNode* value_for(const DefaultSource& source, std::string_view key,
+                              const std::vector<HardwareSpec>& chips) const {
+    const ConfigNode* out = value_for(source, key, chips.front());
+    for (const HardwareSpec& chip : chips) {
+      const ConfigNode* value = value_for(source, key, chip);
+      if (out == nullptr || value == nullptr || value->text != out->text) return nullptr;
+    }
+    return out;
+  }
   static bool is_of_all(const DefaultSource& source, std::string_view key) {
     return source.document.find(key)->kind != ConfigNode::Kind::kMap;
   }
 
-  void stack(const HardwareSpec& chip) {
-    if (is_ideal() || !takes("--stack", kStackFlag.value)) return;
+  /// A launch file, read or written, says which software it is of. --from of train may be a saved plan.
+  bool launch_file_says() const {
+    const std::string_view command = arguments_.command().name;
+    return command == "lint" || arguments_.has("--export") || (command == "serve" && arguments_.has("--from"));
+  }
+
+  void stack(const std::vector<HardwareSpec>& chips) {
+    if (is_ideal() || launch_file_says() || !takes(kStackFlag.name, kStackFlag.value)) return;
     for (const DefaultSource& source : sources_) {
-      const ConfigNode* value = value_for(source, "stack", chip);
+      const ConfigNode* value = value_for(source, "stack", chips);
       if (value == nullptr) continue;
       try {
         const StackAsked asked = stack_asked(value->text);
-        if (!asked.any) efficiency_under(chip, asked.name);
+        for (const HardwareSpec& chip : chips) {
+          if (!asked.any) efficiency_under(chip, asked.name);
+        }
       } catch (const UserError& error) {
         // One stack for all chips is meant where it runs.
         if (is_of_all(source, "stack") && stack_of_framework(catalog_, stack_asked(value->text).name)) continue;
@@ -260,10 +287,10 @@ class DefaultTaker {
     }
   }
 
-  void engine(const HardwareSpec& chip) {
-    if (is_ideal() || !takes("--engine", "NAME")) return;
+  void engine(const std::vector<HardwareSpec>& chips) {
+    if (is_ideal() || launch_file_says() || !takes(kEngineFlag.name, kEngineFlag.value)) return;
     for (const DefaultSource& source : sources_) {
-      const ConfigNode* value = value_for(source, "engine", chip);
+      const ConfigNode* value = value_for(source, "engine", chips);
       if (value == nullptr) continue;
       try {
         serving_stack(catalog_, value->text);
@@ -357,7 +384,7 @@ class DefaultTaker {
     std::vector<std::string> values;
     std::set<std::string> seen;
     for (const std::string& item : comma_parts(typed)) {
-      const std::string name = item.substr(0, item.find_first_of(":@"));
+      const std::string name = name_of_system(item);
       if (item.find('@') != std::string::npos || !seen.insert(name).second) continue;
       const auto chip = hardware(name);
       const auto found = chip ? price(*chip) : std::nullopt;

@@ -369,8 +369,23 @@ void check_known(const char* flag, const std::optional<std::string>& word, const
   throw UserError(fmt::format("no chip has {} {}", flag, in_quotes(*word)), hint + "known: " + join(words, ", "));
 }
 
+bool has_word(const HardwareSpec& hw, const std::string& word) {
+  return contains_in_any_case(hw.name + ' ' + hw.title + ' ' + hw.vendor, word);
+}
+
+void check_words(const std::vector<std::string>& words, const std::vector<HardwareSpec>& chips) {
+  for (const std::string& word : words) {
+    if (std::any_of(chips.begin(), chips.end(), [&](const HardwareSpec& hw) { return has_word(hw, word); })) continue;
+    throw UserError(fmt::format("no chip has {} in its name, title or vendor", in_quotes(word)),
+                    "scalecalc hw list shows all of them");
+  }
+}
+
 bool meets(const HardwareSpec& hw, const HwListQuestion& q) {
   if (q.book != of_the_book(hw.name)) return false;
+  if (!std::all_of(q.words.begin(), q.words.end(), [&](const std::string& word) { return has_word(hw, word); })) {
+    return false;
+  }
   if (q.vendor && !same(hw.vendor, *q.vendor)) return false;
   if (q.family && !same(hw.family, *q.family)) return false;
   if (q.since && hw.year < *q.since) return false;
@@ -481,6 +496,7 @@ HwList list_hardware(const HwListQuestion& question, const Catalog& catalog) {
   for (const std::string& name : names) {
     all.push_back(load_data_sheet(catalog.load(CatalogKind::kHardware, name)));
   }
+  check_words(question.words, all);
   check_known("--vendor", question.vendor, all, &HardwareSpec::vendor);
   check_known("--family", question.family, all, &HardwareSpec::family);
   HwList out{.question = question};

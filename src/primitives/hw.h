@@ -20,6 +20,7 @@ namespace scalecalc {
 enum class HwOrder { kName, kYear, kMatmul, kMemory, kBandwidth, kPrice };
 
 struct HwListQuestion {
+  std::vector<std::string> words;     ///< each in the name, title or vendor, whatever its case
   std::optional<std::string> vendor;  ///< whatever its case
   std::optional<std::string> family;
   std::optional<std::int64_t> since;  ///< year of the first systems, or later
@@ -38,7 +39,7 @@ struct HwList {
   std::size_t left_out = 0;  ///< chips that do not meet the conditions
 };
 
-/// UserError for a vendor or family that no chip has.
+/// UserError for a vendor, a family or a word that no chip has.
 HwList list_hardware(const HwListQuestion& question, const Catalog& catalog);
 
 /// The rate a chip is compared by: bf16, or fp16; or the format asked for. Nothing if it has none.

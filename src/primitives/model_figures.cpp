@@ -257,7 +257,7 @@ class ModelArithmetic {
 
   void cache() {
     const KvCache cache = kv_cache(model_);
-    const double each = bytes_per_element(q_.kv);
+    const double each = q_.kv_bytes.value_or(bytes_per_element(q_.kv));
     const CacheFormat format{.token_bytes = each};
     out_.kv_elements_per_token = cache.elements_per_token();
     out_.kv_bytes_per_token = cache.bytes_per_token(format);

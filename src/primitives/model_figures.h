@@ -30,6 +30,7 @@ struct ModelQuestion {
   std::optional<DType> weights;  ///< absent: as the checkpoint stores them, bf16 if nothing says how
   DType activations = DType::kBf16;
   DType kv = DType::kBf16;
+  std::optional<double> kv_bytes;     ///< of an element of the cache with its scales; absent: the format's
   std::optional<double> index_bytes;  ///< what the index of the checkpoint's files says, all tensors together
   std::optional<double> against;      ///< parameters of another model, to compare with
   std::vector<double> contexts;       ///< sequence lengths of the table of attention's share

@@ -286,7 +286,9 @@ Output calibrate_output(const ServeCalibration& c, const std::vector<std::string
   } else {
     line(std::string(kNoneHeldOut));
   }
-  errors("Naive baseline, other sources' share of the floor", c.baseline);
+  const bool naive =
+      std::any_of(c.rows.begin(), c.rows.end(), [](const auto& row) { return row.baseline.has_value(); });
+  if (naive) errors("Naive baseline, other sources' share of the floor", c.baseline);
   for (const ServeSet& set : c.sets) {
     if (c.folds > 0) sets.emplace_back(fmt::format("{} on {}", set.stack, set.hardware), set.outside.median_abs);
   }
@@ -302,7 +304,7 @@ Output calibrate_output(const ServeCalibration& c, const std::vector<std::string
   add_errors(summary, "before", "median by the families'", c.before);
   add_errors(summary, "inside", "fitted", c.inside);
   add_errors(summary, "outside", "held out", unseen(c, c));
-  add_errors(summary, "naive", "naive", c.baseline);
+  add_errors(summary, "naive", "naive", naive ? std::optional(c.baseline) : std::nullopt);
   summary.figures.push_back(error_share("coverage", "in band", c.coverage));
   Block total{.key = "summary", .title = "All rows", .is_list = false};
   total.records.push_back(std::move(summary));

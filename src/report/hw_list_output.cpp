@@ -65,6 +65,8 @@ Output hw_list_output(const HwList& list) {
   const std::string what = list.question.book ? "entries with the scaling book's rates" : "chips and systems";
   out.title = fmt::format("{} {}", list.chips.size(), what);
   if (list.left_out > 0) out.title += fmt::format("; {} do not meet the conditions", list.left_out);
+  const std::vector<std::string>& words = list.question.words;
+  out.query.figures.push_back(list_figure("filters", "", {words.begin(), words.end()}));
   Block chips{.key = "chips"};
   for (const HardwareSpec& hw : list.chips) chips.records.push_back(chip_line(hw, list.question.dtype));
   out.blocks.push_back(std::move(chips));

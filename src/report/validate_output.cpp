@@ -160,10 +160,12 @@ void add_lines(std::vector<Line>& out, const ServeErrors& s, bool ideal) {
       fmt::format("Error of the time per token: median {}, mean {}, 90th percentile {}, largest {}; bias {}.",
                   percent_text(*s.median_abs), percent_text(*s.mean_abs), percent_text(*s.p90_abs),
                   percent_text(*s.max_abs), signed_percent_text(*s.bias))));
-  say(out,
-      "Naive baseline (the usual share of the chip's other sources of the weights-and-contexts "
-      "floor): median {}, mean {}.",
-      percent_text(*s.naive_median_abs), percent_text(*s.naive_mean_abs));
+  if (s.naive_median_abs) {
+    say(out,
+        "Naive baseline (the usual share of the chip's other sources of the weights-and-contexts "
+        "floor): median {}, mean {}.",
+        percent_text(*s.naive_median_abs), percent_text(*s.naive_mean_abs));
+  }
   if (s.first_token_median_abs) {
     say(out, "Time to the first token, {} rows whose load is known: median {}, bias {}.", s.first_tokens,
         percent_text(*s.first_token_median_abs), signed_percent_text(*s.first_token_bias));
@@ -299,6 +301,8 @@ Record query_of(const ValidateQuestionOf<Kind>& q, const ValidateView& view) {
            object_figure("only", std::move(only))}};
 }
 
+constexpr std::size_t kFewRows = 12;
+
 template <class Kind>
 Block rows_block(const ValidationOf<Kind>& v, std::size_t worst) {
   using Predicted = PredictedOf<Kind>;
@@ -309,10 +313,25 @@ Block rows_block(const ValidationOf<Kind>& v, std::size_t worst) {
                      [](const Predicted* a, const Predicted* b) { return std::abs(a->error) > std::abs(b->error); });
     rows.resize(std::min(rows.size(), worst));
   }
-  constexpr std::size_t kFew = 12;
   Block out{.key = "rows"};
   for (const Predicted* row : rows) out.records.push_back({row_figures(*row, v.compared)});
-  if (worst == 0 && rows.size() > kFew) out.shown = Shown::kFull;
+  if (worst == 0 && rows.size() > kFewRows) out.shown = Shown::kFull;
+  return out;
+}
+
+/// In a brief answer only where the runs are one's own, which one can mend, or few.
+template <class Kind>
+Block left_out_block(const std::vector<SkippedOf<Kind>>& skipped) {
+  Block out = skipped_block(skipped, 1, [](std::vector<Figure>& figures, const auto& row) {
+    figures.push_back(text_figure("group", "", row.group));
+    figures.push_back(text_figure("chip", "", row.chip));
+  });
+  const bool own = std::any_of(skipped.begin(), skipped.end(), [](const SkippedOf<Kind>& s) {
+    return !s.row.where.file.str().starts_with("built-in:");
+  });
+  const bool few = skipped.size() <= kFewRows;
+  if (skipped.empty() || (!own && !few)) out.shown = Shown::kFull;
+  if (!few) out.brief_rows = kFewRows;
   return out;
 }
 
@@ -379,11 +398,6 @@ Block summary_block(const ErrorsOf<Kind>& errors) {
 
 template <class Kind>
 Output validate_output(const ValidationOf<Kind>& v, const ValidateQuestionOf<Kind>& q, const ValidateView& view) {
-  Block skipped = skipped_block(v.skipped, 1, [](std::vector<Figure>& out, const auto& row) {
-    out.push_back(text_figure("group", "", row.group));
-    out.push_back(text_figure("chip", "", row.chip));
-  });
-  skipped.shown = Shown::kFull;
   Block all = summary_block(v.summary);
   all.shown = Shown::kFull;
   Record summary = all.records.front();
@@ -391,7 +405,7 @@ Output validate_output(const ValidationOf<Kind>& v, const ValidateQuestionOf<Kin
           .title = title_of(v.compared),
           .headline = summary_lines(v.summary, q.ideal),
           .query = query_of(q, view),
-          .blocks = {rows_block(v, view.worst), std::move(skipped), groups_block(v.groups), std::move(all),
+          .blocks = {rows_block(v, view.worst), left_out_block<Kind>(v.skipped), groups_block(v.groups), std::move(all),
                      brief_end_block({{"more: --verbose (every row, and by family, framework, precision and source), "
                                        "--worst 10, --only chip=NAME"}})},
           .answer = std::move(summary),

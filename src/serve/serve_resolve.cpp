@@ -329,6 +329,17 @@ class ServeResolver {
     }
   }
 
+  /// Weights of 16 bits and more are multiplied as they are; with --mfu prompts take the rate whatever the weights.
+  void refuse_unused_compute() const {
+    if (!q_.compute || bytes_per_element(*q_.compute) >= 2 || q_.mfu) return;
+    const std::vector<StoredWeights> stored = stored_weights(*out_.model, weights_);
+    const auto narrow = [](const StoredWeights& part) { return bits_of(part.format) < 16; };
+    if (std::any_of(stored.begin(), stored.end(), narrow)) return;
+    throw UserError(fmt::format("--flops {} changes nothing: weights in {} are multiplied in their own format",
+                                name_of(*q_.compute), name_of(main_format(weights_))),
+                    "weights in a narrower format can be: --weights fp8");
+  }
+
   void compute(const HardwareSpec& hw, ServingSystem& out) {
     out.formats.weights = weights_;
     out.formats.kv = kv_;
@@ -342,6 +353,7 @@ class ServeResolver {
       throw UserError(fmt::format("{} publishes no rate for {}", hw.name, asked),
                       wide ? rates : rates + "; --weights in such a format is computed in it");
     }
+    refuse_unused_compute();
     if (!wide) {
       assume(fmt::format("{} publishes no 16-bit matmul rate: attention, and weights kept in 16 bits, are counted by "
                          "their memory traffic alone",

@@ -18,7 +18,7 @@ class HardwareReading {
   /// `sources` is the file's `sources:` map, or null.
   HardwareReading(HardwareSpec& spec, const ConfigNode* sources, Problems& found);
 
-  /// The references behind the block's `source:` tags; a block without one is a problem.
+  /// The references behind the block's `source:` tags; a block without one, and an unknown tag, is a problem.
   std::string source(Fields& fields) const;
   /// Whether the field says `unpublished`; then hw.unpublished gets `path`. `example` ("compute.matmul.bf16=1TFLOP/s")
   /// is what --set would give in its place.
@@ -32,6 +32,9 @@ class HardwareReading {
   Problems& problems;
 
  private:
+  /// `given`: the block's tags.
+  void unknown_tag(const ConfigNode& given, const std::string& tag) const;
+
   std::map<std::string, std::string> tags_;
 };
 

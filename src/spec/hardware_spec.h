@@ -162,7 +162,7 @@ struct Efficiency {
   std::string stack;
   std::string basis;
   std::string fitted;      ///< to which runs, its errors on them and on others; empty: to none
-  std::string not_fitted;  ///< why not, of a stack that was measured: "a fit to 183 runs ... errs by ..."
+  std::string not_fitted;  ///< why not, of a stack that was measured: "a fit errs by 9.3 % on runs held out, ..."
   std::string confidence;  ///< which family's coefficients these are and what the chip's file replaced, and from what
   std::array<Coefficient, kDTypeCount> matmul;  ///< fraction of the dense peak that large matmuls reach
   Coefficient row_scaled{1, 0, ""};    ///< 8-bit matmuls with a scale for each row relative to those with one for all

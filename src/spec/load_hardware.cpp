@@ -78,8 +78,17 @@ void load_hbm(const ConfigNode& node, const HardwareReading& in) {
                                 in.hw.name, node.find("usable")->text),
                     "set that: --set hw.hbm.usable=" + node.find("capacity")->text);
   }
+  const double usable = fields.optional_quantity("usable", UnitKind::kBytes).value_or(label);
+  // Labels say GB of what is GiB: the 141 GB of an H200 are 143771 MiB. A flag asks what more memory would do.
+  constexpr double kLabelledGb = 1024.0 * 1024 * 1024 / 1e9;
+  if (label > 0 && usable > kLabelledGb * label && !by_flag("usable") && !by_flag("capacity")) {
+    in.problems.add(node.find("usable")->span,
+                    fmt::format("hbm.usable, {}, is more than hbm.capacity, {}", node.find("usable")->text,
+                                node.find("capacity")->text),
+                    "usable is what programs can allocate of it");
+  }
   in.hw.hbm_label = Bytes(label);
-  in.hw.hbm_capacity = Bytes(fields.optional_quantity("usable", UnitKind::kBytes).value_or(label));
+  in.hw.hbm_capacity = Bytes(usable);
   in.hw.hbm_bandwidth =
       BytesPerSecond(in.figure(fields, "bandwidth", UnitKind::kBytesPerSecond, "hbm.bandwidth").value_or(0));
   in.hw.hbm_source = in.source(fields);
@@ -237,6 +246,18 @@ HardwareReading::HardwareReading(HardwareSpec& spec, const ConfigNode* sources, 
   for (const ConfigNode::Entry& entry : sources->entries) tags_[entry.key] = entry.value.text;
 }
 
+void HardwareReading::unknown_tag(const ConfigNode& given, const std::string& tag) const {
+  const ConfigNode* where = &given;
+  for (const ConfigNode& item : given.items) {
+    if (item.text == tag) where = &item;
+  }
+  std::vector<std::string> known;
+  for (const auto& [name, reference] : tags_) known.push_back(name);
+  const std::string hint = did_you_mean(nearest(tag, known));
+  problems.add(where->span, fmt::format("source {} is not among the file's sources", in_quotes(tag)),
+               hint.empty() ? fmt::format("sources: {{{}: where the figures stand}}", tag) : hint);
+}
+
 std::string HardwareReading::source(Fields& fields) const {
   const std::vector<std::string> listed = fields.text_list("source");
   if (listed.empty() && fields.span().file.str() == "<command line>") return "--set";
@@ -246,6 +267,7 @@ std::string HardwareReading::source(Fields& fields) const {
   std::vector<std::string> out;
   for (const std::string& tag : listed) {
     const auto it = tags_.find(tag);
+    if (it == tags_.end()) unknown_tag(*fields.node("source"), tag);
     out.push_back(it == tags_.end() ? tag : it->second);
   }
   return join(out, "; ");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "plan/stack_supports.h"
 #include "spec/usual_format.h"
 
 namespace scalecalc {
@@ -84,6 +85,23 @@ void assume_precision(ResolvedQuestion& out) {
                   fmt::format("its matmul rates: {}", rates_listed(out.hw)));
 }
 
+namespace {
+
+/// What the stack cannot run under this recipe, and may under another.
+const SupportFact* fact_of_recipe(const ResolvedQuestion& resolved) {
+  if (!resolved.launcher) return nullptr;
+  const SupportSubject subject{Layout{}, resolved.model, resolved.workload, resolved.hw};
+  for (const SupportFact& fact : resolved.launcher->facts) {
+    const bool meets = std::any_of(fact.refused_if.begin(), fact.refused_if.end(), [&](const SupportCondition& one) {
+      return one.of->name == "fp8_recipe" && one.holds(subject);
+    });
+    if (meets) return &fact;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 void choose_fp8_recipe(std::optional<Scaling> asked, ResolvedQuestion& out) {
   Workload& w = out.workload;
   if (w.precision.compute != DType::kFp8) {
@@ -103,11 +121,10 @@ void choose_fp8_recipe(std::optional<Scaling> asked, ResolvedQuestion& out) {
   unmeasured(Scaling::kRow, out.efficiency.row_scaled, "row", "row_scaled");
   unmeasured(Scaling::kBlock, out.efficiency.block_scaled, "block", "block_scaled");
   if (asked) return;
-  out.assumptions.push_back(Assumption{w.runtime.current_scaling
-                                           ? "8-bit operands are scaled by the largest value of the tensor itself"
-                                           : "8-bit operands are scaled by the largest values of tensors before",
-                                       "--fp8-recipe", "docs/model.md"}
-                                .is(name_of(w.scaling())));
+  std::string text = w.runtime.current_scaling ? "8-bit operands are scaled by the largest value of the tensor itself"
+                                               : "8-bit operands are scaled by the largest values of tensors before";
+  if (const SupportFact* fact = fact_of_recipe(out)) text += "; " + fact_text(*out.launcher, *fact);
+  out.assumptions.push_back(Assumption{std::move(text), "--fp8-recipe", "docs/model.md"}.is(name_of(w.scaling())));
 }
 
 }  // namespace scalecalc

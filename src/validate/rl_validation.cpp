@@ -133,7 +133,7 @@ PredictedRl RlSteps::predict(const RlMeasurement& row, const RlValidateQuestion&
     if (!q.stack.empty()) question.train.stack = q.stack;
     found = rl_answer(question, catalog, stop);
   } catch (const UserError& error) {
-    throw NotPredicted("the job is none that rl answers", error.diagnostics().front().message);
+    throw NotPredicted("the job is none that rl answers", with_nearest(error));
   }
   if (should_stop(stop)) throw Stopped();  // the answer is the best of what was searched
   if (found.plans.empty()) {

@@ -127,6 +127,14 @@ std::vector<std::string> unread(const ModelShape& shape) {
 
 }  // namespace
 
+std::string with_nearest(const UserError& error) {
+  const Diagnostic& first = error.diagnostics().front();
+  // What follows the question is of a command line.
+  const bool suggested = first.hint.starts_with("did you mean");
+  return suggested ? fmt::format("{}; {}", first.message, first.hint.substr(0, first.hint.find('?') + 1))
+                   : first.message;
+}
+
 ModelSpec model_of(const Measurement& row, const Catalog& catalog) {
   const std::vector<std::string> missing = row.shape ? unread(*row.shape) : std::vector<std::string>{};
   try {
@@ -144,7 +152,7 @@ ModelSpec model_of(const Measurement& row, const Catalog& catalog) {
       throw NotPredicted("the architecture is not modelled",
                          fmt::format("model_shape says {}, and the catalog has no {}", join_and(missing), row.model));
     }
-    throw NotPredicted("the model is not known", error.diagnostics().front().message);
+    throw NotPredicted("the model is not known", with_nearest(error));
   }
 }
 

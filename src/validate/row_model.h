@@ -23,6 +23,9 @@ class NotPredicted : public std::exception {
   std::string reason_, detail_;
 };
 
+/// What is wrong with a name, with the nearest one: "unknown model 'lama3-8b'; did you mean 'llama3-8b'?"
+std::string with_nearest(const UserError& error);
+
 /// The row's own shape as a model, or the catalog's model of its name. NotPredicted for what no model file can say.
 ModelSpec model_of(const Measurement& row, const Catalog& catalog);
 

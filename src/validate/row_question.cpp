@@ -423,7 +423,7 @@ HardwareSpec chip_of(const MeasuredFacts& row, const Catalog& catalog, const std
     try {
       document = catalog.load(CatalogKind::kHardware, row.chip);
     } catch (const UserError& error) {
-      throw NotPredicted("the chip is not known", error.diagnostics().front().message);
+      throw NotPredicted("the chip is not known", with_nearest(error));
     }
     apply_sets(set, {{"hw", &document}});
     return load_hardware(document, catalog, Unpublished::kAllowed);

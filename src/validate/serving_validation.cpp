@@ -412,7 +412,7 @@ void Serving::weigh_together(std::vector<PredictedServing>& rows) {
 void Serving::count(const std::vector<const PredictedServing*>& rows, Compared, ServeErrors& out) {
   std::vector<double> naive, first, throughput;
   for (const PredictedServing* row : rows) {
-    naive.push_back(row->naive_error);
+    if (row->naive_error) naive.push_back(*row->naive_error);
     if (row->first_token_error) first.push_back(*row->first_token_error);
     if (row->throughput_error) throughput.push_back(*row->throughput_error);
     if (row->row.first_token && !row->first_token_error) ++out.unknown_loads;

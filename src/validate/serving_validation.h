@@ -64,7 +64,7 @@ struct Serving {
   struct Costed {
     double floor = 0;  ///< weights and contexts at the data sheet's bandwidth
     double batch = 0;
-    double naive_error = 0;             ///< of the floor over its usual share on the chip, row's source aside
+    std::optional<double> naive_error;  ///< of the floor over its usual share on the chip, row's source aside
     std::optional<double> first_token;  ///< s
     std::optional<double> first_token_error;
     std::optional<double> throughput_error;  ///< of clients' output tokens/s
@@ -86,7 +86,8 @@ struct Serving {
   static Predicted predict(const ServeMeasurement& row, const ValidateQuestionOf<Serving>& question,
                            const Catalog& catalog, const Stop& stop);
   /// Time each row's floor would be off by, as a share of its measured time, were the floor reached at the median share
-  /// of the other sources' rows of its chip (of all chips' where the chip has no other source).
+  /// of the other sources' rows of its chip (of all chips' where the chip has no other source). Absent where there is
+  /// one source.
   static void weigh_together(std::vector<Predicted>& rows);
   static void count(const std::vector<const Predicted*>& rows, Compared compared, ErrorsOf<Serving>& out);
 };

@@ -90,13 +90,33 @@ struct ValidationOf {
   std::vector<GroupOf<Kind>> groups;  ///< by every axis, in the order of their names
 };
 
-/// Hands every row that passes all filters to `take`, its stack named. A row that it refuses is left out with the
-/// reason.
+/// Chips by their names in the catalog, whatever alias a file says; what it does not know stays as it is.
+class CatalogChips {
+ public:
+  explicit CatalogChips(const Catalog& catalog) : catalog_(catalog) {}
+  void rename(std::string& chip) {
+    const auto [at, added] = names_.try_emplace(chip);
+    if (added) at->second = catalog_.name_of(CatalogKind::kHardware, chip).value_or(chip);
+    chip = at->second;
+  }
+
+ private:
+  const Catalog& catalog_;
+  std::map<std::string, std::string> names_;
+};
+
+/// Hands every row that passes all filters to `take`, its stack and its chip named as in the catalog. A row that it
+/// refuses is left out with the reason.
 template <class Kind, class Take>
-void take_rows(std::vector<typename Kind::Measured> rows, const std::vector<RowFilter>& only, const Catalog& catalog,
+void take_rows(std::vector<typename Kind::Measured> rows, std::vector<RowFilter> only, const Catalog& catalog,
                std::vector<SkippedOf<Kind>>& skipped, const Take& take) {
   name_stacks(rows, catalog);
+  CatalogChips chips(catalog);
+  for (RowFilter& filter : only) {
+    if (filter.by == "chip") std::for_each(filter.names.begin(), filter.names.end(), [&](auto& n) { chips.rename(n); });
+  }
   for (typename Kind::Measured& row : rows) {
+    chips.rename(row.chip);
     const bool passes = std::all_of(only.begin(), only.end(), [&](const RowFilter& filter) {
       return std::find(filter.names.begin(), filter.names.end(), group_name(row, filter.by)) != filter.names.end();
     });

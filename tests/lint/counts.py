@@ -25,6 +25,7 @@ def counted(root: pathlib.Path) -> dict[str, int]:
         "published runs": rows_of(measured / "train.yaml", "rows"),
         "published figures of serving": rows_of(measured / "serve.yaml", "rows"),
         "worked questions": len(ids.findall(book)),
+        "figures of worked questions": len(re.findall(r"^\s*- (?:\{\s*)?at:", book, re.M)),
         "runs as run": len(ids.findall(published)),
     }
 
@@ -38,6 +39,7 @@ SAID = [
     (r"\b([\d,]{3,}) published runs\b", "published runs"),
     (r"\b([\d,]+) published figures of serving\b", "published figures of serving"),
     (r"\b([\d,]+) worked questions\b", "worked questions"),
+    (r"worked questions \(([\d,]+) figures\)", "figures of worked questions"),
     (r"case-studies\.md\]?\)?(?:\(docs/case-studies\.md\))? (\d+) of them in detail", "runs as run"),
     (r"sets ([\d,]+) runs with published layouts", "runs as run"),
 ]

@@ -32,7 +32,7 @@ const std::vector<AskedAnswer>& every_answer() {
       {{"matmul", "A[I_X] -> A[I]", "--hw=tpu-v5e", "--mesh=X=4", "--dims=I=8"}, {"expression", "chips"}},
       {{"book"}, {"chapter", "section", "id"}},
       {{"book", "1.1"}, {"chapter", "section", "id"}},
-      {{"hw", "list"}, {}},
+      {{"hw", "list"}, {"filters"}},
       {{"hw", "h100-sxm"}, {"hardware"}},
       {{"hw", "tpu-v5e", "--load=1MiB"}, {"hardware", "load_elements"}},
       {{"hw", "h100-sxm", "--keys"}, {"name"}},

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -56,6 +58,33 @@ TEST(FailIf, IsOfTheRecommendedPlan) {
   const auto row = nlohmann::json::parse(said_to(asked_with(train, {"-o", "row"})).out);
   EXPECT_EQ(row["mfu"], document["best"]["plan"]["mfu"]);
   EXPECT_EQ(row["dp"], document["best"]["plan"]["layout"]["dp"]);
+}
+
+/// What a shell gives for <(printf TEXT).
+class Substituted {
+ public:
+  explicit Substituted(std::string_view text) {
+    EXPECT_EQ(::pipe(ends_.data()), 0);
+    EXPECT_EQ(::write(ends_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    ::close(ends_[1]);
+  }
+  ~Substituted() { ::close(ends_[0]); }
+  Substituted(const Substituted&) = delete;
+  Substituted& operator=(const Substituted&) = delete;
+  std::string path() const { return "/dev/fd/" + std::to_string(ends_[0]); }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+TEST(Expect, APipeIsReadOnce) {
+  const std::vector<std::string> train{"train", "llama3-8b", "--hw", "h100-sxm", "--chips", "8", "-q"};
+  for (const std::vector<std::string>& ask : {kRoofline, train}) {
+    const Substituted wrong("bound_by: nothing\n");
+    const SaidTo fails = said_to(asked_with(ask, {"--expect", wrong.path()}));
+    EXPECT_EQ(fails.code, 1) << fails.err;
+    EXPECT_NE(fails.err.find("bound_by = nothing"), std::string::npos) << fails.err;
+  }
 }
 
 TEST(Expect, AFileSaysWhatTheAnswerIs) {

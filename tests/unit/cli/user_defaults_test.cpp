@@ -108,6 +108,58 @@ TEST_F(UserDefaults, ContradictNothing) {
   EXPECT_FALSE(taken("calibrate", {"--hw", "h100-sxm"}).has("--stack"));  // there it says what is fitted
 }
 
+TEST_F(UserDefaults, AnEngineIsTakenWhereOneServes) {
+  const Variables said{{"SCALECALC_ENGINE", "trtllm"}};
+  const Arguments serve = taken("serve", kOnH100, said);
+  EXPECT_EQ(serve.value("--engine"), "trtllm");
+  ASSERT_EQ(serve.readings().size(), 1U);
+  EXPECT_EQ(serve.readings().front().text, "engine trtllm (SCALECALC_ENGINE)");
+  EXPECT_EQ(serve.readings().front().flag, "--engine");
+  EXPECT_EQ(taken("rl", kOnH100, said).value("--engine"), "trtllm");
+  EXPECT_EQ(taken("distill", kOnH100, said).value("--engine"), "trtllm");
+  EXPECT_EQ(taken("compare", {"llama3-8b", "--serve", "--hw", "h100-sxm:8,h200:8@GCP"}, said).value("--engine"),
+            "trtllm");
+  EXPECT_FALSE(taken("compare", {"llama3-8b", "--hw", "h100-sxm:8,h200:8"}, said).has("--engine"));
+  EXPECT_FALSE(taken("train", kOnH100, said).has("--engine"));
+  EXPECT_EQ(taken("serve", {"llama3-8b", "--hw", "h100-sxm", "--engine", "sglang"}, said).value("--engine"), "sglang");
+}
+
+TEST_F(UserDefaults, AnEngineOfAFamilyIsThatOfItsChips) {
+  write("engine: {nvidia: trtllm@1.0, tpu: vllm}\n");
+  EXPECT_EQ(taken("serve", kOnH100).value("--engine"), "trtllm@1.0");
+  EXPECT_EQ(taken("serve", {"llama3-8b", "--hw", "tpu-v6e"}).value("--engine"), "vllm");
+  EXPECT_EQ(taken("serve", {"llama3-8b", "--hw", "h100-sxm,h200"}).value("--engine"), "trtllm@1.0");
+  // One flag cannot say two engines.
+  EXPECT_FALSE(taken("serve", {"llama3-8b", "--hw", "h100-sxm,tpu-v6e"}).has("--engine"));
+}
+
+TEST_F(UserDefaults, ALaunchFileSaysItsSoftware) {
+  const Variables said{{"SCALECALC_ENGINE", "trtllm"}, {"SCALECALC_STACK", "maxtext"}};
+  EXPECT_FALSE(taken("serve", {"llama3-8b", "--hw", "h100-sxm", "--from", "vllm.sh"}, said).has("--engine"));
+  EXPECT_FALSE(taken("serve", {"llama3-8b", "--hw", "h100-sxm", "--export", "vllm"}, said).has("--engine"));
+  EXPECT_FALSE(taken("train", {"llama3-8b", "--hw", "h100-sxm", "--export", "megatron"}, said).has("--stack"));
+  EXPECT_FALSE(taken("lint", {"run.sh", "--hw", "h100-sxm"}, said).has("--stack"));
+}
+
+TEST_F(UserDefaults, AMisspeltEngineIsAnErrorWithItsPlace) {
+  const auto complaint_of = [&](const Variables& more) {
+    try {
+      taken("serve", kOnH100, more);
+    } catch (const UserError& error) {
+      return error.diagnostics().front();
+    }
+    return Diagnostic{};
+  };
+  const Diagnostic variable = complaint_of({{"SCALECALC_ENGINE", "vlm"}});
+  EXPECT_EQ(variable.where.file.str(), "SCALECALC_ENGINE");
+  EXPECT_NE(variable.hint.find("vllm"), std::string::npos);
+  write("price: {h100-sxm: 2}\nengine: {nvidia: megatron}\n");
+  const Diagnostic trainer = complaint_of({});
+  EXPECT_EQ(trainer.where.line, 2);
+  EXPECT_EQ(trainer.where.column, 18);
+  EXPECT_NE(trainer.message.find("no serving engine"), std::string::npos);
+}
+
 TEST_F(UserDefaults, AMisspeltKeyIsAnErrorWithItsPlace) {
   write("cloud: GCP\nstak: megatron\n");
   const Diagnostic found = complaint();

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/diagnostic.h"
 #include "primitives/hw.h"
 #include "report/render.h"
 
@@ -57,6 +58,22 @@ TEST(HwListOutput, TheQuestionHoldsTheConditions) {
     EXPECT_EQ(chip["vendor"], "Google");
     EXPECT_GE(chip["year"], 2023);
   }
+}
+
+TEST(HwListOutput, WordsAreOfNameTitleOrVendor) {
+  const auto names = [](const std::vector<std::string>& words) {
+    const ordered_json json = hw_json(hw_list_output(list_hardware({.words = words}, Catalog())));
+    EXPECT_EQ(json["query"]["filters"], words);
+    std::vector<std::string> out;
+    for (const auto& chip : json["chips"]) out.push_back(chip["name"]);
+    return out;
+  };
+  const std::vector<std::string> hopper{"h100-96g-hbm2e", "h100-nvl", "h100-pcie", "h100-sxm"};
+  EXPECT_EQ(names({"h100"}), hopper);
+  EXPECT_EQ(names({"H100", "nvidia"}), hopper);
+  EXPECT_EQ(names({"h100", "pcie"}), std::vector<std::string>{"h100-pcie"});
+  EXPECT_EQ(names({"h100", "AMD"}), std::vector<std::string>{});
+  EXPECT_THROW(list_hardware({.words = {"h1000"}}, Catalog()), UserError);
 }
 
 }  // namespace

@@ -49,6 +49,32 @@ TEST(ValidateOutput, HoldsTheKeysOfTheContract) {
   EXPECT_EQ(json["groups"][0]["rows"], 3);
 }
 
+std::string brief_validation(const ValidateQuestion& q) {
+  const Output output = validate_output(validate(q, Catalog()), q, {});
+  return render_table(output_report(output, AskedText{.depth = Depth::kBrief}), {});
+}
+
+TEST(ValidateOutput, SaysWhatWasLeftOutOfOnesOwnRows) {
+  ValidateQuestion q{.rows = {test::measurement()}};
+  EXPECT_EQ(brief_validation(q).find("Left out"), std::string::npos);
+  q.rows.push_back(q.rows.front());
+  q.rows.back().id = "mistyped";
+  q.rows.back().chip = "h100-smx";
+  const std::string text = brief_validation(q);
+  for (const char* said : {"Left out", "mistyped", "the chip is not known", "did you mean 'h100-sxm'?"}) {
+    EXPECT_NE(text.find(said), std::string::npos) << said << " in\n" << text;
+  }
+}
+
+TEST(ValidateOutput, OfManyLeftOutOfAShippedSetOnlyTheNumberIsSaid) {
+  Measurement left_out = test::measurement();
+  left_out.chip = "h100-smx";
+  ValidateQuestion q{.rows = std::vector<Measurement>(13, left_out)};
+  EXPECT_NE(brief_validation(q).find("Left out (12 of 13"), std::string::npos);
+  for (Measurement& row : q.rows) row.where.file = "built-in:measurements/train.yaml";
+  EXPECT_EQ(brief_validation(q).find("Left out"), std::string::npos);
+}
+
 TEST(ValidateOutput, OneLineOfCsvForEachRow) {
   const ValidateQuestion q{.rows = {test::measurement()}};
   const std::string csv = render_csv(csv_records(validate_output(validate(q, Catalog()), q, {})));

@@ -47,6 +47,31 @@ std::string refusal(const ServeQuestion& question) {
   }
 }
 
+TEST(ServeResolve, AFormatThatNoWeightsAreMultipliedInIsRefused) {
+  const auto asked = [](DType compute, WeightFormat weights) {
+    ServeQuestion q;
+    q.model = "llama3-8b";
+    q.hardware = {"h100-sxm"};
+    q.chips = 1;
+    q.compute = compute;
+    q.weights = QuantizationSpec{.weights = weights, .bits_per_weight = bits_of(weights), .source = "test"};
+    return q;
+  };
+  EXPECT_NE(refusal(asked(DType::kFp8, WeightFormat::kBf16)).find("--flops fp8"), std::string::npos);
+  EXPECT_NE(refusal(asked(DType::kInt8, WeightFormat::kFp16)).find("--flops int8"), std::string::npos);
+  EXPECT_EQ(refusal(asked(DType::kInt8, WeightFormat::kInt8)), "");
+  EXPECT_EQ(refusal(asked(DType::kFp16, WeightFormat::kBf16)), "");
+  ServeQuestion prompts = asked(DType::kFp8, WeightFormat::kBf16);
+  prompts.mfu = 0.4;  // of that format's rate
+  EXPECT_EQ(refusal(prompts), "");
+  // No part of a dense model is an expert's.
+  ServeQuestion absent = asked(DType::kFp8, WeightFormat::kBf16);
+  absent.weights->parts[static_cast<std::size_t>(WeightPart::kExperts)] = WeightFormat::kFp8;
+  EXPECT_NE(refusal(absent), "");
+  absent.model = "mixtral-8x7b";
+  EXPECT_EQ(refusal(absent), "");
+}
+
 /// The system that one chip is where no engine is named.
 ServingSystem usually_served(const std::string& chip) {
   ServeQuestion question;

@@ -46,6 +46,35 @@ TEST(LoadHardware, EveryBlockOfFiguresNeedsASource) {
             "h.yaml:10:5: network tier has no source: every figure needs one\n");
 }
 
+TEST(LoadHardware, ASourceIsATagOfTheFile) {
+  std::string yaml = chip(std::string(kNode) + kSpine);
+  yaml.replace(yaml.find("sources: {x:"), 12, "sources: {sheet: a sheet, x:");
+  EXPECT_EQ(hardware_errors(yaml), "");
+  yaml.replace(yaml.find("3TB/s, source: [x]"), 18, "3TB/s, source: [x, sheat]");
+  EXPECT_EQ(hardware_errors(yaml),
+            "h.yaml:6:53: source 'sheat' is not among the file's sources | did you mean 'sheet'?\n");
+}
+
+TEST(LoadHardware, AFileWithoutSourcesHasNoTags) {
+  std::string yaml = chip("  - {tier: node, kind: switched, bandwidth_per_chip: 400GB/s, latency: 10us, source: x}\n");
+  yaml.erase(yaml.find("sources:"), std::string("sources: {x: a data sheet}\n").size());
+  const std::string errors = hardware_errors(yaml);
+  EXPECT_NE(errors.find("source 'x' is not among the file's sources | sources: {x: "), std::string::npos) << errors;
+}
+
+TEST(LoadHardware, NoMoreMemoryIsUsableThanThereIs) {
+  std::string yaml = chip(std::string(kNode) + kSpine);
+  yaml.replace(yaml.find("capacity: 80GB"), 14, "capacity: 80GB, usable: 90GB");
+  EXPECT_EQ(hardware_errors(yaml),
+            "h.yaml:6:31: hbm.usable, 90GB, is more than hbm.capacity, 80GB | usable is what programs can allocate of "
+            "it\n");
+  for (const char* allowed : {"usable: 79GB", "usable: 80GiB"}) {  // a label's GB may be GiB
+    std::string right = yaml;
+    right.replace(right.find("usable: 90GB"), 12, allowed);
+    EXPECT_EQ(hardware_errors(right), "");
+  }
+}
+
 TEST(LoadHardware, TiersNest) {
   EXPECT_EQ(hardware_errors(chip(std::string(kSpine) + kNode)),
             "h.yaml:9:1: tier 'spine' gives no chips: only the outermost tier has no limit\n");

@@ -81,9 +81,36 @@ TEST(ServeValidation, TheNaiveBaselineKnowsOtherSourcesOfTheChipOnly) {
   std::vector<PredictedServing> rows{row_with_share(0.5, "x", "h100"), row_with_share(0.9, "x", "h100"),
                                      row_with_share(0.25, "y", "h100"), row_with_share(0.8, "z", "tpu")};
   Serving::weigh_together(rows);
-  EXPECT_DOUBLE_EQ(rows[0].naive_error, 0.5 / 0.25 - 1);
-  EXPECT_DOUBLE_EQ(rows[2].naive_error, 0.25 / 0.7 - 1) << "the median of the two others";
-  EXPECT_DOUBLE_EQ(rows[3].naive_error, 0.8 / 0.5 - 1) << "no other source of the chip: those of all chips";
+  EXPECT_DOUBLE_EQ(*rows[0].naive_error, 0.5 / 0.25 - 1);
+  EXPECT_DOUBLE_EQ(*rows[2].naive_error, 0.25 / 0.7 - 1) << "the median of the two others";
+  EXPECT_DOUBLE_EQ(*rows[3].naive_error, 0.8 / 0.5 - 1) << "no other source of the chip: those of all chips";
+}
+
+TEST(ServeValidation, OneSourceHasNoNaiveBaseline) {
+  std::vector<PredictedServing> rows{row_with_share(0.5, "x", "h100"), row_with_share(0.9, "x", "h100")};
+  Serving::weigh_together(rows);
+  EXPECT_FALSE(rows[0].naive_error);
+  ServeErrors sums;
+  Serving::count({&rows[0], &rows[1]}, Compared::kServing, sums);
+  EXPECT_FALSE(sums.naive_mean_abs);
+  EXPECT_FALSE(sums.naive_median_abs);
+}
+
+TEST(ServeValidation, OnlyRowsWithABaselineAreInItsMean) {
+  std::vector<PredictedServing> rows{row_with_share(0.5, "x", "h100"), row_with_share(0.9, "x", "h100")};
+  rows[0].naive_error = -0.5;
+  ServeErrors sums;
+  Serving::count({&rows[0], &rows[1]}, Compared::kServing, sums);
+  EXPECT_DOUBLE_EQ(*sums.naive_mean_abs, 0.5);
+}
+
+TEST(ServeValidation, ChipsAreCalledAsInTheCatalog) {
+  std::vector<ServeMeasurement> rows =
+      test::served(test::served_text("phase: decode, batch: 8, measured: {decode_step_ms: 8}"));
+  rows.front().chip = "H100";
+  const ServeValidation found = validate_serving({.rows = rows, .only = {{"chip", {"h100-sxm"}}}}, kCatalog);
+  ASSERT_EQ(found.rows.size(), 1U);
+  EXPECT_EQ(found.rows.front().row.chip, "h100-sxm");
 }
 
 }  // namespace

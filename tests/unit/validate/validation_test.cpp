@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/io.h"
 #include "unit/validate/measured.h"
 
@@ -29,6 +31,34 @@ TEST(Validate, TheErrorIsSigned) {
   EXPECT_EQ(found.summary.too_slow, 0U);
   EXPECT_LE(found.rows[0].low, found.rows[0].predicted);
   EXPECT_GE(found.rows[0].high, found.rows[0].predicted);
+}
+
+TEST(Validate, ChipsAreCalledAsInTheCatalog) {
+  Measurement alias = test::measurement();
+  alias.id = "b";
+  alias.chip = "H100";
+  const std::vector<Measurement> rows{test::measurement(), alias};
+  for (const char* typed : {"h100-sxm", "H100"}) {
+    const Validation found = validate({.rows = rows, .only = {{"chip", {typed}}}}, Catalog());
+    ASSERT_EQ(found.rows.size(), 2U) << typed;
+    EXPECT_EQ(found.rows[1].row.chip, "h100-sxm");
+    const auto chips = std::count_if(found.groups.begin(), found.groups.end(),
+                                     [](const GroupOf<Training>& g) { return g.by == "chip"; });
+    EXPECT_EQ(chips, 1);
+  }
+}
+
+TEST(Validate, AMistypedNameIsLeftOutWithTheNearest) {
+  Measurement model = test::measurement();
+  model.model = "lama3-8b";
+  model.shape.reset();
+  Measurement chip = test::measurement();
+  chip.chip = "h100-smx";
+  const Validation found = run({model, chip});
+  ASSERT_EQ(found.skipped.size(), 2U);
+  EXPECT_NE(found.skipped[0].detail.find("did you mean 'llama3-8b'"), std::string::npos) << found.skipped[0].detail;
+  EXPECT_NE(found.skipped[1].detail.find("did you mean 'h100-sxm'"), std::string::npos) << found.skipped[1].detail;
+  EXPECT_TRUE(found.skipped[1].detail.ends_with("?")) << "no more of the hint: " << found.skipped[1].detail;
 }
 
 /// One step described in each way a source may print it.
