@@ -176,13 +176,14 @@ std::vector<LaunchArgument> serving_arguments(const LaunchFramework& framework, 
     throw UserError(fmt::format("{} cannot say this layout: {}", framework.title, error.diagnostics().front().message),
                     "");
   }
-  for (const auto& [when, asked] : kAskedOfEngines) {
+  for (const auto& asked : kAskedOfEngines) {
     const auto says = [&](const LaunchRow& row) {
-      return row.when == when && std::any_of(out.begin(), out.end(),
-                                             [&](const LaunchArgument& argument) { return argument.key == row.key; });
+      return row.when == asked.first && std::any_of(out.begin(), out.end(), [&](const LaunchArgument& argument) {
+               return argument.key == row.key;
+             });
     };
-    if (holds(when, terms) != true || std::any_of(framework.rows.begin(), framework.rows.end(), says)) continue;
-    lost.emplace_back(asked);
+    if (holds(asked.first, terms) != true || std::any_of(framework.rows.begin(), framework.rows.end(), says)) continue;
+    lost.emplace_back(asked.second);
   }
   if (!lost.empty()) {
     throw UserError(fmt::format("{} has no argument that says {}", framework.title, join_and(lost)),
