@@ -62,9 +62,10 @@ LaunchTerms serving_terms(const ServingLaunch& point) {
   t.numbers["nodes"] = nodes_of(point.layout.replica_chips());
   t.numbers["rank_nodes"] = nodes_of(point.layout.replica_chips() / point.layout.attention_dp);
   t.numbers["all_nodes"] = nodes_of(point.layout.chips());
-  t.numbers["seqs"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(point.sequences - 1e-9)));
   t.numbers["chunk"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(point.system.chunk_tokens));
   const ServeQuestion& q = point.question;
+  const double sequences = q.most_sequences.value_or(std::ceil(point.sequences - 1e-9));
+  t.numbers["seqs"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(sequences));
   t.numbers["longest"] = static_cast<std::int64_t>(q.longest.value_or(q.prompt + q.generate));
   t.numbers["share"] = q.memory_share ? static_cast<std::int64_t>(std::lround(*q.memory_share * kShareUnits)) : 0;
   t.numbers["redundant"] = q.redundant_experts.value_or(0);

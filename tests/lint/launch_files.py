@@ -189,7 +189,8 @@ STARTS = {
 }
 SERVES = {
     "vllm": ["llama3.1-70b --hw h100-sxm --chips 8 --batch 32 --speculative draft=llama3.1-8b,k=4,accept=0.7",
-             "deepseek-v3 --hw h200 --chips 16 --batch 512 --fix attention_dp=16,ep=16"],
+             "deepseek-v3 --hw h200 --chips 16 --batch 512 --fix attention_dp=16,ep=16",
+             "llama3-8b --hw h100-sxm --chips 1 --max-num-seqs 32"],
     "sglang": ["gpt-oss-120b --hw h100-sxm --chips 4 --engine sglang",
                "deepseek-v3 --hw h200 --chips 8 --engine sglang --fix tp=8,ep=4,etp=2 --batch 16",
                "deepseek-v3 --hw h200 --chips 16 --engine sglang --redundant-experts 32 --expert-load zipf:0.6"],
@@ -238,6 +239,8 @@ def what_would_stop(framework, question, text):
             yield "speculation is not said"
         if "--enable-expert-parallel" in text and number("--data-parallel-size") > 1 and not option(text, "--all2all-backend"):
             yield "every rank gets all tokens"
+        if "--max-num-seqs 32" in question and number("--max-num-seqs") != 32:
+            yield "sequences are not those asked for"
     elif framework == "sglang":
         # server_args.py, _handle_a2a_moe: the expert ranks become all tensor ranks; models/gpt_oss.py has no DeepEP
         if option(text, "--moe-a2a-backend") and (number("--ep-size") != number("--tp-size") or "gpt-oss" in question):
