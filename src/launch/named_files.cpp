@@ -16,9 +16,12 @@ void read_named_files(LaunchText& read, const LaunchFramework& framework, const 
     if (!names_settings(framework, setting) || !setting.open.empty()) continue;
     const std::string& name = setting.values.front();
     if (std::find(read.written.begin(), read.written.end(), name) != read.written.end()) continue;
-    const std::filesystem::path beside = std::filesystem::path(path).parent_path() / name;
+    // Nothing above the script's directory is read for a script of somebody else.
+    const std::filesystem::path inside = std::filesystem::path(name).lexically_normal();
+    const bool leaves = inside.is_absolute() || inside.empty() || *inside.begin() == "..";
+    const std::filesystem::path beside = std::filesystem::path(path).parent_path() / inside;
     std::error_code error;
-    if (!std::filesystem::is_regular_file(beside, error)) {
+    if (leaves || !std::filesystem::is_regular_file(beside, error)) {
       setting.open = kUnreadFile;
       continue;
     }

@@ -80,7 +80,10 @@ LaunchTerms serving_terms(const ServingLaunch& point) {
   if (q.speculation) t.words["speculation"] = speculation_text(*q.speculation, point.names.draft);
   t.words["eplb"] = fmt::format("{{\"num_redundant_experts\": {}}}", q.redundant_experts.value_or(0));
   t.words["pool"] = std::string(point.pool);
-  t.words["architecture"] = point.system.hw->architecture.empty() ? "other" : point.system.hw->architecture;
+  // DeepEP's kernels are of NVIDIA's chips since Hopper, and send between attention-data ranks.
+  const std::string& chip = point.system.hw->architecture;
+  const bool deepep = point.layout.attention_dp > 1 && (chip == "hopper" || chip == "blackwell");
+  t.words["a2a"] = deepep ? "deepep" : "none";
   t.words["family"] = point.names.model_type.empty() ? "other" : point.names.model_type;
   if (point.layout.ep > 1) t.words["ep_overlap"] = on_off(point.layout.ep_overlap);
   t.words["kv"] = std::string(name_of(point.system.formats.kv));

@@ -7,6 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "launch/reading.h"
+#include "support/scratch.h"
 
 namespace scalecalc {
 namespace {
@@ -132,25 +133,14 @@ TEST(LaunchCommand, SlurmIsReadBeforeServersToo) {
   EXPECT_TRUE(read.unread.empty());
 }
 
-/// A directory of its own, gone at the end of a test.
-struct OwnDirectory {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() /
-      (std::string("scalecalc_named_") + testing::UnitTest::GetInstance()->current_test_info()->name());
-  OwnDirectory() { std::filesystem::create_directories(path); }
-  OwnDirectory(const OwnDirectory&) = delete;
-  OwnDirectory& operator=(const OwnDirectory&) = delete;
-  ~OwnDirectory() { std::filesystem::remove_all(path); }
-};
-
 const std::string kDeepSpeed =
     "deepspeed --num_gpus 8 train.py --deepspeed ds.json --max_length 2048 --gradient_checkpointing\n";
 
 TEST(LaunchCommand, AFileThatAnArgumentNamesIsReadBesideTheScript) {
-  const OwnDirectory directory;
-  std::ofstream(directory.path / "ds.json")
+  const test::Scratch directory;
+  std::ofstream(directory.path("ds.json"))
       << R"({"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3}, "bf16": {"enabled": true}})";
-  const LaunchReading read = reading_of(kDeepSpeed, (directory.path / "run.sh").string());
+  const LaunchReading read = reading_of(kDeepSpeed, directory.path("run.sh"));
   EXPECT_EQ(read.terms.number("zero"), 3);
   EXPECT_EQ(read.terms.number("mb"), 2);
   EXPECT_EQ(read.terms.word("precision"), "bf16");
@@ -158,12 +148,26 @@ TEST(LaunchCommand, AFileThatAnArgumentNamesIsReadBesideTheScript) {
 }
 
 TEST(LaunchCommand, OfANamedFileThatIsNotThereNoDefaultHolds) {
-  const OwnDirectory directory;
-  const LaunchReading read = reading_of(kDeepSpeed, (directory.path / "run.sh").string());
+  const test::Scratch directory;
+  const LaunchReading read = reading_of(kDeepSpeed, directory.path("run.sh"));
   EXPECT_EQ(open_texts(read), std::vector<std::string>{"--deepspeed ds.json is a file of its own that was not read"});
   EXPECT_FALSE(read.terms.number("zero"));
   EXPECT_FALSE(read.terms.knows("precision"));
   EXPECT_EQ(read.terms.word("remat"), "full");
+}
+
+TEST(LaunchCommand, NoFileOutsideOfTheScriptsDirectoryIsRead) {
+  const test::Scratch directory;
+  std::filesystem::create_directories(directory.path("scripts"));
+  std::ofstream(directory.path("ds.json")) << R"({"zero_optimization": {"stage": 3}})";
+  for (const std::string& name :
+       {directory.path("ds.json"), std::string("../ds.json"), std::string("a/../../ds.json")}) {
+    const LaunchReading read =
+        reading_of("deepspeed --num_gpus 8 train.py --max_length 2048 --deepspeed " + name + "\n",
+                   directory.path("scripts/run.sh"));
+    EXPECT_FALSE(read.terms.number("zero")) << name;
+    EXPECT_EQ(open_texts(read).size(), 1U) << name;
+  }
 }
 
 TEST(LaunchCommand, AFileThatTheScriptWritesIsReadInIt) {

@@ -302,6 +302,24 @@ TEST(LaunchWriting, ServersOfAnArrayWriteFilesOfTheirOwn) {
   EXPECT_NE(text.find("cat > llm_api-${SLURM_ARRAY_TASK_ID:-1}.yaml"), std::string::npos) << text;
 }
 
+// Without layernorm or moe_act only the attention is recomputed (Megatron-LM d98e8a6 transformer_config.py,
+// recompute_modules, default core_attn), which under delayed scaling is all that its check lets through.
+TEST(LaunchReading, RecomputedAttentionAloneIsNoRecomputeOfNorms) {
+  const auto remat = [](const std::string& more) {
+    const std::string text =
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 1 --bf16 "
+        "--recompute-granularity selective" +
+        more;
+    return layout_in(text, "run.sh", "llama3-8b", 8).reading.terms.word("remat").value_or("open");
+  };
+  EXPECT_EQ(remat(""), "selective");
+  EXPECT_EQ(remat(" --fp8-format hybrid"), "none");
+  EXPECT_EQ(remat(" --fp8-format hybrid --recompute-modules core_attn"), "none");
+  EXPECT_EQ(remat(" --fp8-format hybrid --recompute-modules core_attn layernorm"), "selective");
+  EXPECT_EQ(remat(" --fp8-format hybrid --fp8-recipe tensorwise"), "selective");
+  EXPECT_EQ(remat(" --fp8-format hybrid --recompute-modules layernorm mlp"), "mlp");
+}
+
 // Scales of 8-bit operands by the argument of each framework, and by its absence: Megatron-LM d98e8a6
 // transformer_config.py (fp8_recipe, "delayed"), Megatron-Bridge 067f987 mixed_precision.py, torchtitan v0.2.2
 // job_config.py (recipe_name, None: of the tensor), maxtext e591f30 quantizations.py, accelerate 16cb6eb accelerator.py
