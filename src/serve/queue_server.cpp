@@ -334,7 +334,7 @@ std::int64_t QueueServer::blocks_wanted_after(std::int64_t steps) const {
   for (const Sequence& s : running_) {
     if (!s.decodes()) continue;
     const std::int64_t beyond = s.job.prompt + s.job.generated + steps - 1 - s.blocks * rules_.block_tokens;
-    if (beyond > 0) wanted += blocks_of(beyond);
+    if (beyond > 0) wanted += beyond <= rules_.block_tokens ? 1 : blocks_of(beyond);  // it divides, which is slow
   }
   return wanted;
 }
@@ -468,9 +468,10 @@ void QueueServer::tokens_made(std::int64_t steps, double first_step_end) {
     gaps_.add(first_step_end - s.job.last_token_s);
     s.job.generated += steps;
     s.target = s.prefilled = s.job.prompt + s.job.generated - 1;
-    const std::int64_t more = std::max<std::int64_t>(blocks_of(s.target) - s.blocks, 0);
-    s.blocks += more;
-    free_blocks_ -= more;
+    if (s.target > s.blocks * rules_.block_tokens) {
+      free_blocks_ -= blocks_of(s.target) - s.blocks;
+      s.blocks = blocks_of(s.target);
+    }
     s.job.last_token_s = clock_;
     totals_.decode_tokens += steps;
   }
