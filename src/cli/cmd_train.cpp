@@ -209,6 +209,7 @@ ExitCode run_train(const Arguments& typed, Environment& env) {
   ResolvedQuestion resolved = resolve(question, catalog);
   if (env.remembered) {
     resolved.bounds = shared_bounds(arguments, catalog);
+    question.ranks = outputs.standard_output() != OutputFormat::kRow;
     question.asides = !asks_for_rows(outputs) || !session.checks.empty() || session.verbosity == Verbosity::kVerbose;
   }
   refuse_meaningless(arguments, resolved);

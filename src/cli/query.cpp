@@ -1,5 +1,6 @@
 // The member "query" of every answer, from the command's table of flags.
 #include <algorithm>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/output_command.h"
@@ -18,9 +19,11 @@ std::string_view suffix_of(UnitKind unit) {
   }
 }
 
-bool has_key(const Record& query, const std::string& key) {
-  return std::any_of(query.figures.begin(), query.figures.end(),
-                     [&](const Figure& f) { return f.key == key || f.key.starts_with(key + '.'); });
+/// It or parts of it.
+bool has_key(const std::set<std::string>& keys, const std::string& key) {
+  if (keys.contains(key)) return true;
+  const auto part = keys.lower_bound(key + '.');
+  return part != keys.end() && part->starts_with(key + '.');
 }
 
 bool by_function(const Flag& flag) { return flag.store != nullptr && flag.show == nullptr; }
@@ -117,12 +120,14 @@ std::string query_key(const Flag& flag) {
 
 Output with_query(Output output, const Arguments& arguments, std::initializer_list<Answered> questions) {
   const auto mode = mode_of(arguments);
+  std::set<std::string> keys;
+  for (const Figure& known : output.query.figures) keys.insert(known.key);
   for (const Flag& flag : arguments.command().flags) {
     const Answered* one = std::find_if(questions.begin(), questions.end(),
                                        [&](const Answered& q) { return q.kind != nullptr && q.kind == flag.question; });
     const bool known = one != questions.end();
     const std::string key = query_key(flag);
-    if (!flag.asks || (!known && mode && !flag.is_of(*mode)) || has_key(output.query, key)) continue;
+    if (!flag.asks || (!known && mode && !flag.is_of(*mode)) || has_key(keys, key)) continue;
     Figure out;
     if (!known || flag.show == nullptr) {
       out = as_typed(flag, arguments);
@@ -130,6 +135,7 @@ Output with_query(Output output, const Arguments& arguments, std::initializer_li
       out = flag.show(flag, one->question);
     }
     out.key = key;
+    keys.insert(key);
     output.query.figures.push_back(std::move(out));
   }
   for (const Assumption& reading : arguments.readings()) {

@@ -189,8 +189,9 @@ void flatten(const Record& record, const std::string& around, bool in_csv, bool 
 }  // namespace
 
 std::string output_rows(const Output& output, bool all) {
+  const bool one = !all && output.answer;
   const Block* block = record_block(output);
-  if (block == nullptr || block->records.empty()) return "";
+  if (!one && (block == nullptr || block->records.empty())) return "";
   Json head = Json::object();
   if (output.line_head) flatten(*output.line_head, "", true, output.keeps_points, {}, head);
   if (!output.complete) head["partial"] = true;
@@ -203,7 +204,7 @@ std::string output_rows(const Output& output, bool all) {
     out += json_text(line, -1);
   };
   if (!all) {
-    add(output.answer ? *output.answer : block->records.front());
+    add(one ? *output.answer : block->records.front());
   } else {
     for (const Record& record : block->records) add(record);
   }

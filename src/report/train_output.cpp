@@ -244,8 +244,9 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
     const Recommendation& r = *answer.recommended;
     out.answer = plan_record(answer, r.plan, r.rank.value_or(0), answer.question.chips);
   }
-  out.blocks = {ranking(answer)};
-  if (!answer.question.asides) return out;  // rows are of the plans alone
+  const TrainQuestion& asked = answer.question;
+  if (asked.asides || asked.ranks || !out.answer) out.blocks = {ranking(answer)};
+  if (!asked.asides) return out;  // rows are of the plans alone
 
   out.plots = train_plots(answer);
 

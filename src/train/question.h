@@ -75,6 +75,7 @@ struct TrainQuestion {
   std::size_t plan = 0;  ///< rank of the plan shown in detail; 0 = the recommended one
   bool explain = false;  ///< the formulas behind it
   bool asides = true;    ///< also a plan on fewer chips and a batch that fills the machine, which rows do not show
+  bool ranks = true;     ///< also the plans that are not recommended, which one row does not show
   std::vector<LayoutFilter> why_not;    ///< layouts the asker expected: what became of each
   std::optional<ReferenceLayout> from;  ///< what changes against it
   std::vector<std::string> set;         ///< "hw.hbm.bandwidth=5TB/s", "model.layers..."
