@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Traced {
-  explicit Traced(LayoutFilter fix, TraceDetail detail = TraceDetail::kAuto) {
+struct TracedAnswer {
+  explicit TracedAnswer(LayoutFilter fix, TraceDetail detail = TraceDetail::kAuto) {
     TrainQuestion q{.model = "gpt2-1.5b", .hardware = "h100-sxm", .chips = 16};
     q.batch_seqs = 64;
     q.fix = fix;
@@ -67,7 +67,7 @@ void expect_nested(std::vector<Span> spans) {
 }
 
 TEST(TraceJson, IsOneDocumentForUsAndForViewers) {
-  const Json json = Traced({.pp = 4, .vpp = 2}).json();
+  const Json json = TracedAnswer({.pp = 4, .vpp = 2}).json();
   EXPECT_EQ(json.begin().key(), "schema");
   EXPECT_EQ(json["schema"], "scalecalc/trace/1");
   EXPECT_EQ(json["displayTimeUnit"], "ms");
@@ -86,7 +86,7 @@ TEST(TraceJson, SlicesOfATrackNeverCross) {
         LayoutFilter{.pp = 4, .schedule = Schedule::kZeroBubble},
         LayoutFilter{.pp = 4, .schedule = Schedule::kDualPipe}}) {
     for (const TraceDetail detail : {TraceDetail::kBlocks, TraceDetail::kLayers}) {
-      const Json json = Traced(fix, detail).json();
+      const Json json = TracedAnswer(fix, detail).json();
       std::set<TrackId> named;
       for (const Json& e : json["traceEvents"]) {
         if (e["name"] == "thread_name") named.insert(track_of(e));
@@ -100,7 +100,7 @@ TEST(TraceJson, SlicesOfATrackNeverCross) {
 }
 
 TEST(TraceJson, EveryMicrobatchGoesForwardAndBackwardOncePerChunk) {
-  const Traced t({.pp = 4, .vpp = 2}, TraceDetail::kBlocks);
+  const TracedAnswer t({.pp = 4, .vpp = 2}, TraceDetail::kBlocks);
   std::set<std::tuple<std::string, int, int>> passes;
   std::size_t count = 0;
   for (const auto& [track, spans] : tracks(t.json())) {
@@ -115,7 +115,7 @@ TEST(TraceJson, EveryMicrobatchGoesForwardAndBackwardOncePerChunk) {
 }
 
 TEST(TraceJson, LayersLieInTheirPass) {
-  const Traced t({.pp = 2, .vpp = 1}, TraceDetail::kLayers);
+  const TracedAnswer t({.pp = 2, .vpp = 1}, TraceDetail::kLayers);
   std::int64_t layers = 0;
   for (const auto& [track, spans] : tracks(t.json())) {
     layers += std::count_if(spans.begin(), spans.end(), [](const Span& s) { return s.name.starts_with("layer "); });
@@ -124,7 +124,7 @@ TEST(TraceJson, LayersLieInTheirPass) {
 }
 
 TEST(TraceOutput, LayersAreLeftOutWithAWarning) {
-  Traced t({.pp = 2, .vpp = 1});
+  TracedAnswer t({.pp = 2, .vpp = 1});
   const auto warns = [&] {
     const Output output = trace_output(t.traced, true);
     return std::any_of(output.assumptions.begin(), output.assumptions.end(),
