@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <tbb/global_control.h>
-#include <tbb/info.h>
 #include <tbb/parallel_pipeline.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "base/diagnostic.h"
 #include "base/heap.h"
+#include "plan/threads.h"
 
 namespace scalecalc {
 namespace {
@@ -71,8 +71,6 @@ StudySample sample_study(const Study& study, const Cases& cases, const Ask& ask,
                               out.wrong.front().question, out.wrong.front().reason),
                   "mend the study; scalecalc COMMAND --help says what it can be asked");
 }
-
-unsigned usable_cores() { return static_cast<unsigned>(tbb::info::default_concurrency()); }
 
 namespace {
 

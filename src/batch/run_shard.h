@@ -13,9 +13,6 @@
 
 namespace scalecalc {
 
-/// Cores that this process may run on.
-unsigned usable_cores();
-
 /// By the number of their case.
 using KnownReplies = std::map<std::uint64_t, StudyReply>;
 

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
 #include "cli/output_command.h"
+#include "plan/threads.h"
 #include "report/answer_fields.h"
 
 namespace scalecalc::cli {

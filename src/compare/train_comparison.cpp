@@ -3,166 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <tuple>
 
 #include "base/check.h"
 #include "base/progress.h"
 #include "base/units.h"
 #include "compare/compared.h"
-#include "model/accounting.h"
-#include "plan/request.h"
-#include "plan/run_bounds.h"
 #include "train/curve.h"
 #include "train/figures.h"
 
 namespace scalecalc {
-namespace {
-
-/// A run that takes exactly as long as it may is in time, whichever way its product is rounded.
-constexpr double kExactlyInTime = 1 + 1e-12;
-
-/// The fastest that any matmul of the job runs: large ones, in the faster of the formats.
-double best_matmul_rate(const ResolvedQuestion& job) {
-  double out = 0;
-  for (const DType format : {job.workload.precision.compute, job.workload.precision.high}) {
-    const std::size_t d = static_cast<std::size_t>(format);
-    if (job.hw.matmul_peak[d]) out = std::max(out, job.hw.matmul_peak[d]->value() * job.efficiency.matmul[d].value);
-  }
-  return out * std::max(1.0, job.efficiency.grouped_matmul.value);
-}
-
-/// What a run may take. Without a price there is no limit of dollars.
-struct RunLimits {
-  std::optional<double> time_s;
-  std::optional<double> usd;
-  double usd_per_chip_hour = 0;
-  std::int64_t most_chips = 0;
-
-  /// Longest that a run on so many chips may take; absent: any time.
-  std::optional<double> longest(double chips) const {
-    std::optional<double> out = time_s;
-    if (usd && usd_per_chip_hour > 0) {
-      const double paid_s = *usd / (usd_per_chip_hour * chips) * kSecondsPerHour;
-      out = out ? std::min(*out, paid_s) : paid_s;
-    }
-    return out;
-  }
-};
-
-struct SizeAnswer {
-  std::optional<SizedPlan> found;
-  std::size_t counts = 0;  ///< searched; those that peak rates rule out are not
-  bool complete = true;    ///< false: interrupted
-};
-
-/// The fewest chips that finish a training run in time, and the fastest run that a budget pays for: exact over every
-/// count of chips that is built (docs/model.md, [COUNTS]).
-class ChipSearch {
- public:
-  /// Keeps references. `job` is resolved without a machine and knows its tokens.
-  ChipSearch(const TrainQuestion& question, const ResolvedQuestion& job, const std::function<bool()>& stop)
-      : question_(question), job_(job), stop_(stop) {
-    check(job.workload.tokens.has_value(), "a run of known length");
-    const double seq = static_cast<double>(job.workload.seq);
-    flops_ = training_flops(job.model, seq, false).six_n * *job.workload.tokens;
-    rate_ = best_matmul_rate(job);
-  }
-
-  /// The smallest count with a plan inside the limits.
-  SizeAnswer fewest(const RunLimits& limits) const {
-    SizeAnswer out;
-    for (std::int64_t n = built_from(1, limits.most_chips); n != 0; n = built_from(n + 1, limits.most_chips)) {
-      const std::optional<double> longest = limits.longest(static_cast<double>(n));
-      if (longest && least_time_s(static_cast<double>(n)) > *longest) continue;
-      if (stopped()) {
-        out.complete = false;
-        return out;
-      }
-      ++out.counts;
-      std::optional<SizedPlan> found = plan_within(n, longest);
-      // What a run takes beside its steps is known of the plan alone.
-      if (!found || (longest && found->plan.figures.run->time_s > *longest * kExactlyInTime)) continue;
-      out.found = std::move(found);
-      return out;
-    }
-    out.complete = !stopped();
-    return out;
-  }
-
-  /// The plan inside the limits that finishes first; of equally fast ones that on most chips.
-  SizeAnswer fastest(const RunLimits& limits) const {
-    SizeAnswer out;
-    double best_s = std::numeric_limits<double>::infinity();
-    for (std::int64_t n = built_below(limits.most_chips); n != 0; n = built_below(n - 1)) {
-      if (least_time_s(static_cast<double>(n)) >= best_s) break;
-      std::optional<double> longest = limits.longest(static_cast<double>(n));
-      if (longest && least_time_s(static_cast<double>(n)) > *longest) continue;
-      if (stopped()) {
-        out.complete = false;
-        return out;
-      }
-      ++out.counts;
-      const double allowed = longest.value_or(best_s);
-      if (out.found) longest = std::min(allowed, best_s);
-      std::optional<SizedPlan> found = plan_within(n, longest);
-      if (!found) continue;
-      const double time_s = found->plan.figures.run->time_s;
-      if (time_s > allowed * kExactlyInTime || time_s >= best_s) continue;
-      best_s = time_s;
-      out.found = std::move(found);
-    }
-    out.complete = !stopped();
-    return out;
-  }
-
-  /// No run on so many chips is shorter: the matmuls' FLOPs at the rate large ones reach.
-  double least_time_s(double chips) const { return flops_ / (rate_ * chips); }
-
-  /// Smallest count >= `chips` that is built, 0 if it is above `most`.
-  std::int64_t built_from(std::int64_t chips, std::int64_t most) const {
-    if (chips > most) return 0;
-    const std::int64_t found = nearest_above(job_.hw, chips, question_.slices);
-    return found > most ? 0 : found;
-  }
-
-  /// Largest count <= `chips` that is built, 0 if none is.
-  std::int64_t built_below(std::int64_t chips) const {
-    return chips < 1 ? 0 : nearest_below(job_.hw, chips, question_.slices);
-  }
-
- private:
-  /// The fastest plan on exactly these chips whose run takes no longer.
-  std::optional<SizedPlan> plan_within(std::int64_t chips, const std::optional<double>& longest_s) const {
-    TrainQuestion question = question_;
-    question.chips = chips;
-    SizedPlan out{.machine = on_machine(question, job_)};
-    std::erase_if(out.machine.slices, [&](const Slice& slice) { return slice.chips != chips; });
-    PlanRequest request = request_of(question, out.machine);
-    request.counts = false;
-    request.bounds = bounds_;
-    Planner planner(request, stop_);
-    Goal goal{.objective = Objective::kTime, .top = 1};
-    if (longest_s) goal.below = kExactlyInTime * *longest_s / *job_.workload.tokens;
-    PlanResult result = planner.best(goal);
-    if (result.plans.empty()) return std::nullopt;
-    out.plan = ranked(out.machine, request, std::move(result.plans.front()));
-    return out;
-  }
-
-  bool stopped() const { return stop_ && stop_(); }
-
-  const TrainQuestion& question_;
-  const ResolvedQuestion& job_;
-  const std::function<bool()>& stop_;
-  double flops_ = 0;  ///< of the run's matmuls
-  double rate_ = 0;   ///< of one chip
-  std::shared_ptr<RunBounds> bounds_ = std::make_shared<RunBounds>();
-};
-
-}  // namespace
-
 std::int64_t most_chips_of(const HardwareSpec& hw, std::int64_t slices) {
   if (hw.network.empty()) return 1;
   if (hw.is_torus()) return hw.network.front().torus.max_chips * slices;

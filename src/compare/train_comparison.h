@@ -10,18 +10,13 @@
 #include <vector>
 
 #include "base/quantity.h"
+#include "compare/chip_search.h"
 #include "compare/compared.h"
 #include "config/catalog.h"
 #include "train/question.h"
 #include "train/resolve.h"
 
 namespace scalecalc {
-
-/// A plan on exactly the chips of its machine, with what it was searched on.
-struct SizedPlan {
-  ResolvedQuestion machine;
-  RankedPlan plan;
-};
 
 /// Most chips that a comparison looks at: those of the machine, else kMostSwitchedChips.
 inline constexpr std::int64_t kMostSwitchedChips = 16'384;

@@ -378,14 +378,18 @@ MemoryUse<double> memory_use(const StepInput<double>& in, const std::vector<Memo
 }
 
 std::vector<MemoryUse<double>> memory_of_state(const StepInput<double>& in) {
-  const MemoryCounter<double> counter(in);
   std::vector<MemoryUse<double>> out;
   out.reserve(in.stages->size());
+  memory_of_state(in, out);
+  return out;
+}
+
+void memory_of_state(const StepInput<double>& in, std::vector<MemoryUse<double>>& out) {
+  const MemoryCounter<double> counter(in);
   for (const StageShape& stage : *in.stages) {
     out.push_back(counter.state(stage));
     counter.buffers(stage, out.back());
   }
-  return out;
 }
 
 MemoryUse<double> memory_use_on(const StepInput<double>& in, std::span<const MemoryUse<double>> states) {

@@ -66,9 +66,9 @@ bool experts_fold(const Placement& placement, const Layout& layout) {
   return nest.fold_all(folded, rest) && (!layout.shards_in_groups() || nest.fold_replica(folded, rest));
 }
 
-double parts_of(const HardwareSpec& hw, const Slice& slice) {
-  if (hw.is_torus()) return static_cast<double>(slice.slices);
-  return std::max(1.0, static_cast<double>(slice.chips) / static_cast<double>(hw.chips_per_host));
+double doublings_of(const HardwareSpec& hw, const Slice& slice) {
+  if (hw.is_torus()) return std::log2(static_cast<double>(slice.slices));
+  return std::log2(std::max(1.0, static_cast<double>(slice.chips) / static_cast<double>(hw.chips_per_host)));
 }
 
 template <class R>
@@ -115,7 +115,7 @@ MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const 
     nest.fold_replica(folded, rest);
     out.expert_shard = channel(rest, "expert FSDP group");
   }
-  out.parts = parts_of(hw, slice);
+  out.doublings = doublings_of(hw, slice);
   return out;
 }
 

@@ -22,11 +22,12 @@ struct MeshChannels {
   Channel<R> expert_shard;  ///< the same three for expert weights, which fewer ranks share
   Channel<R> expert_replicate;
   Channel<R> expert_data;
-  double parts = 1;  ///< hosts that all chips are of, or on a torus slices
+  double doublings =
+      0;  ///< log2 of the hosts that all chips are of, or on a torus of the slices: how often they double
 };
 
-/// MeshChannels::parts of a slice's chips.
-double parts_of(const HardwareSpec& hw, const Slice& slice);
+/// MeshChannels::doublings of a slice's chips.
+double doublings_of(const HardwareSpec& hw, const Slice& slice);
 
 template <class R>
 struct PlacedMesh {

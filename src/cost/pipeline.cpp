@@ -9,16 +9,6 @@
 namespace scalecalc {
 namespace {
 
-/// What follows the last layer (head, MTP modules and their heads), in layers' worth of FLOPs. At 4,096 tokens: the
-/// layouts that recipes write down do not change with the sequence.
-double head_layers(const ModelSpec& model) {
-  constexpr double kTokens = 4096;
-  const TrainingFlops all = training_flops(model, kTokens);
-  const TrainingFlops layers = training_flops(model, kTokens, false);
-  const double in_layers = layers.model_causal() - layers.ends;
-  return (all.model_causal() - in_layers) / (in_layers / static_cast<double>(model.layers()));
-}
-
 /// Layers of the last chunk that make the slowest chunk least: it carries `head` layers' worth beside its own.
 std::int64_t balanced_last(std::int64_t layers, std::int64_t chunks, double head) {
   std::int64_t best = 0;
@@ -33,24 +23,8 @@ std::int64_t balanced_last(std::int64_t layers, std::int64_t chunks, double head
   return best;
 }
 
-/// Layers per chunk. Odd ones go to the middle, since the first chunk carries the embedding.
-std::vector<std::int64_t> chunk_sizes(const ModelSpec& model, std::int64_t chunks, StageSplit split) {
-  const std::int64_t layers = model.layers();
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(chunks), layers / chunks);
-  const bool by_flags = split == StageSplit::kEven && model.mtp_layers == 0;
-  if (chunks == 1 || (by_flags && layers % chunks == 0)) return sizes;
-  const bool ends_count = by_flags && (layers + 2) % chunks == 0;
-  const std::int64_t last = ends_count ? layers / chunks : balanced_last(layers, chunks, head_layers(model));
-  std::fill(sizes.begin(), sizes.end(), (layers - last) / (chunks - 1));
-  sizes.back() = last;
-  std::int64_t extra = (layers - last) % (chunks - 1);
-  for (std::size_t c = 1; c + 1 < sizes.size() && extra > 0; ++c, --extra) ++sizes[c];
-  if (extra > 0) ++sizes.front();
-  return sizes;
-}
-
 /// The ends as chosen, the rest evenly between, odd ones to the earlier. Empty if a chunk between has none.
-std::vector<std::int64_t> chunk_sizes(std::int64_t layers, std::int64_t chunks, const ChunkEnds& ends) {
+std::vector<std::int64_t> chosen_sizes(std::int64_t layers, std::int64_t chunks, const ChunkEnds& ends) {
   const std::int64_t rest = layers - ends.first - ends.last;
   const std::int64_t between = chunks - 2;
   if (chunks < 2 || rest < between || (between == 0 && rest != 0)) return {};
@@ -96,21 +70,49 @@ std::vector<StageShape> folded(const std::vector<StageShape>& stages) {
 
 }  // namespace
 
-std::vector<ChunkEnds> ends_worth_choosing(const ModelSpec& model, std::int64_t pp, StageSplit split) {
-  const std::int64_t layers = model.layers();
+/// What follows the last layer (head, MTP modules and their heads), in layers' worth of FLOPs. At 4,096 tokens: the
+/// layouts that recipes write down do not change with the sequence.
+double LayerDealer::head_layers() {
+  if (head_layers_) return *head_layers_;
+  constexpr double kTokens = 4096;
+  const TrainingFlops all = training_flops(model_, kTokens);
+  const TrainingFlops layers = training_flops(model_, kTokens, false);
+  const double in_layers = layers.model_causal() - layers.ends;
+  head_layers_ = (all.model_causal() - in_layers) / (in_layers / static_cast<double>(model_.layers()));
+  return *head_layers_;
+}
+
+/// Layers per chunk. Odd ones go to the middle, since the first chunk carries the embedding.
+std::vector<std::int64_t> LayerDealer::usual_sizes(std::int64_t chunks, StageSplit split) {
+  const std::int64_t layers = model_.layers();
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(chunks), layers / chunks);
+  const bool by_flags = split == StageSplit::kEven && model_.mtp_layers == 0;
+  if (chunks == 1 || (by_flags && layers % chunks == 0)) return sizes;
+  const bool ends_count = by_flags && (layers + 2) % chunks == 0;
+  const std::int64_t last = ends_count ? layers / chunks : balanced_last(layers, chunks, head_layers());
+  std::fill(sizes.begin(), sizes.end(), (layers - last) / (chunks - 1));
+  sizes.back() = last;
+  std::int64_t extra = (layers - last) % (chunks - 1);
+  for (std::size_t c = 1; c + 1 < sizes.size() && extra > 0; ++c, --extra) ++sizes[c];
+  if (extra > 0) ++sizes.front();
+  return sizes;
+}
+
+std::vector<ChunkEnds> LayerDealer::ends_worth_choosing(std::int64_t pp) {
+  const std::int64_t layers = model_.layers();
   std::vector<ChunkEnds> out;
   if (pp < 2 || pp > layers) return out;
-  std::vector<std::vector<std::int64_t>> known{chunk_sizes(model, pp, split)};
+  std::vector<std::vector<std::int64_t>> known{usual_sizes(pp, split_)};
   const auto offer = [&](const ChunkEnds& ends) {
     if (ends.first < 1 || ends.last < 0) return;
-    std::vector<std::int64_t> sizes = chunk_sizes(layers, pp, ends);
+    std::vector<std::int64_t> sizes = chosen_sizes(layers, pp, ends);
     if (sizes.empty() || std::find(known.begin(), known.end(), sizes) != known.end()) return;
     known.push_back(std::move(sizes));
     out.push_back(ends);
   };
-  const std::vector<std::int64_t> balanced = chunk_sizes(model, pp, StageSplit::kBalanced);
+  const std::vector<std::int64_t> balanced = usual_sizes(pp, StageSplit::kBalanced);
   const ChunkEnds best =
-      pp > 2 ? equal_between(layers, pp, head_layers(model)) : ChunkEnds{balanced.front(), balanced.back()};
+      pp > 2 ? equal_between(layers, pp, head_layers()) : ChunkEnds{balanced.front(), balanced.back()};
   offer({balanced.front(), balanced.back()});
   offer(best);
   const std::int64_t others = pp > 2 ? (layers - best.first - best.last) / (pp - 2) : best.first - 1;
@@ -118,14 +120,13 @@ std::vector<ChunkEnds> ends_worth_choosing(const ModelSpec& model, std::int64_t 
   return out;
 }
 
-std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64_t vpp, StageSplit split,
-                             const ChunkEnds& ends) {
+std::vector<ChunkShape> LayerDealer::deal(std::int64_t pp, std::int64_t vpp, const ChunkEnds& ends) {
   const std::int64_t chunks = pp * vpp;
-  if (chunks > model.layers() + 2 || pp > model.layers()) return {};
+  if (chunks > model_.layers() + 2 || pp > model_.layers()) return {};
   std::vector<ChunkShape> out;
   std::int64_t layer = 0;
   const std::vector<std::int64_t> sizes =
-      ends.chosen() ? chunk_sizes(model.layers(), chunks, ends) : chunk_sizes(model, chunks, split);
+      ends.chosen() ? chosen_sizes(model_.layers(), chunks, ends) : usual_sizes(chunks, split_);
   if (sizes.empty()) return out;
   for (const std::int64_t size : sizes) {
     out.push_back({.first_layer = layer, .layers = size});
@@ -136,8 +137,8 @@ std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64
   return out;
 }
 
-std::vector<StageShape> all_stages(const ModelSpec& model, const Layout& layout, StageSplit split) {
-  const std::vector<ChunkShape> chunks = deal(model, layout.pp, layout.vpp, split, layout.split);
+std::vector<StageShape> LayerDealer::all_stages(const Layout& layout) {
+  const std::vector<ChunkShape> chunks = deal(layout.pp, layout.vpp, layout.split);
   if (chunks.empty()) return {};
   std::vector<StageShape> stages(static_cast<std::size_t>(layout.pp));
   for (std::size_t c = 0; c < chunks.size(); ++c) {
@@ -147,15 +148,15 @@ std::vector<StageShape> all_stages(const ModelSpec& model, const Layout& layout,
     stage.embedding |= chunks[c].embedding;
     stage.head |= chunks[c].head;
     for (std::int64_t i = 0; i < chunks[c].layers; ++i) {
-      ++stage.layers[model.layer_kind[static_cast<std::size_t>(chunks[c].first_layer + i)]];
+      ++stage.layers[model_.layer_kind[static_cast<std::size_t>(chunks[c].first_layer + i)]];
     }
   }
   return layout.schedule == Schedule::kDualPipe ? folded(stages) : stages;
 }
 
-std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout, StageSplit split) {
+std::vector<StageShape> LayerDealer::partition(const Layout& layout) {
   std::vector<StageShape> distinct;
-  for (const StageShape& stage : all_stages(model, layout, split)) {
+  for (const StageShape& stage : all_stages(layout)) {
     const auto same = std::find(distinct.begin(), distinct.end(), stage);
     if (same == distinct.end()) {
       distinct.push_back(stage);

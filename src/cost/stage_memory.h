@@ -10,6 +10,8 @@ namespace scalecalc {
 
 /// What each stage holds whatever its recipe: weights, gradients, optimizer state and buffers, nothing offloaded.
 std::vector<MemoryUse<double>> memory_of_state(const StepInput<double>& in);
+/// Puts the same behind what `out` has.
+void memory_of_state(const StepInput<double>& in, std::vector<MemoryUse<double>>& out);
 
 /// memory_use of any recipe and offload, `states` being memory_of_state of this sharding.
 MemoryUse<double> memory_use_on(const StepInput<double>& in, std::span<const MemoryUse<double>> states);

@@ -115,8 +115,8 @@ SecondsOf<R> split_bubble(Schedule schedule, const R& microbatches, const R& pp,
 /// [SCALE] What a step loses to the slowest of its hosts (or slices): a share of its work for each doubling of them.
 template <class R>
 SecondsOf<R> scale_loss(const StepInput<R>& in, const SecondsOf<R>& work) {
-  if (value_of(in.chip->scale_loss) <= 0 || in.channels->parts <= 1) return SecondsOf<R>(R(0.0));
-  return named(work * (in.chip->scale_loss * R(std::log2(in.channels->parts))), "loss with scale",
+  if (value_of(in.chip->scale_loss) <= 0 || in.channels->doublings <= 0) return SecondsOf<R>(R(0.0));
+  return named(work * (in.chip->scale_loss * R(in.channels->doublings)), "loss with scale",
                "[SCALE]: the slowest stage's work x scale_loss x log2(hosts or slices)");
 }
 

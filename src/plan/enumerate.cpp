@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/divisors.h"
 #include "model/sharding.h"
@@ -19,9 +18,15 @@ bool within(const std::optional<std::int64_t>& fix, const std::optional<std::int
   return (!fix || *fix == value) && (!max || value <= *max);
 }
 
+void sort_unique(std::vector<std::int64_t>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
 }  // namespace
 
-Space::Space(const PlanRequest& request, SearchStats& stats) : request_(request), stats_(stats), facts_(request) {
+Space::Space(const PlanRequest& request, SearchStats& stats)
+    : request_(request), stats_(stats), facts_(request), dealer_(*request.model, request.workload.runtime.stages) {
   if (refused(FactGroup::kQuestion, Layout{})) return;
   for (std::size_t s = 0; s < request.slices.size(); ++s) tensor(s);
 }
@@ -193,15 +198,31 @@ void Space::sequence_sharding(Family& family) {
   }
 }
 
+const std::vector<std::int64_t>& Space::divisors_of(std::int64_t sequences) {
+  const auto [at, added] = divisors_.try_emplace(sequences);
+  if (added) at->second = divisors(sequences);
+  return at->second;
+}
+
 void Space::microbatches(Family& family) {
   const Layout& l = family.layout;
   const auto [at, added] = microbatches_.try_emplace({family.splits, l.cp * (l.tp / l.etp), l.ep});
   if (added) {
-    std::set<std::int64_t> sizes;
+    std::vector<std::int64_t>& of_splits = scratch_[0];
+    std::vector<std::int64_t>& sizes = scratch_[1];
+    of_splits.clear();
     for (const Split& split : *family.splits) {
-      if (!experts_divide(l, split)) continue;
-      for (const std::int64_t micro : divisors(split.sequences)) sizes.insert(micro);
+      if (experts_divide(l, split)) of_splits.push_back(split.sequences);
     }
+    sort_unique(of_splits);
+    sizes.clear();
+    for (auto of = of_splits.begin(); of != of_splits.end(); ++of) {
+      // What divides a larger one adds nothing.
+      if (std::any_of(of + 1, of_splits.end(), [&](std::int64_t larger) { return larger % *of == 0; })) continue;
+      const std::vector<std::int64_t>& dividing = divisors_of(*of);
+      sizes.insert(sizes.end(), dividing.begin(), dividing.end());
+    }
+    sort_unique(sizes);
     for (const std::int64_t micro : sizes) {
       if (within(request_.fix.micro_batch_seqs, request_.max.micro_batch_seqs, micro)) {
         at->second.sequences.push_back(micro);
@@ -293,19 +314,18 @@ void Space::count_alike(Pipelines& pipelines) const {
 
 /// The pipeline with its layers dealt in every way worth trying that the stack runs, or as pinned.
 void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out) {
-  const StageSplit usual = request_.workload.runtime.stages;
   const std::optional<ChunkEnds>& pinned = request_.fix.split;
   std::vector<ChunkEnds> ways{pinned.value_or(ChunkEnds{})};
   if (!may_choose_ends(pipeline.schedule, pipeline.vpp)) {
     if (ways.front().chosen()) return cut(Reject::kPinned);
   } else if (!pinned) {
     const auto [at, added] = ends_.try_emplace(pp);
-    if (added) at->second = ends_worth_choosing(*request_.model, pp, usual);
+    if (added) at->second = dealer_.ends_worth_choosing(pp);
     ways.insert(ways.end(), at->second.begin(), at->second.end());
   }
   for (const ChunkEnds& ends : ways) {
     pipeline.split = ends;
-    if (ends.chosen() && deal(*request_.model, pp, pipeline.vpp, usual, ends).empty()) {
+    if (ends.chosen() && dealer_.deal(pp, pipeline.vpp, ends).empty()) {
       cut(Reject::kStages);
       continue;
     }
@@ -313,7 +333,7 @@ void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out
     if (refused(FactGroup::kPipeline, layout)) continue;
     pipeline.facts = facts_.pipeline(layout);
     pipeline.stages = {};  // not those of the ends before
-    pipeline.stages.shapes = partition(*request_.model, layout, usual);
+    pipeline.stages.shapes = dealer_.partition(layout);
     pipeline.stages.most_treated = most_treated(request_, pipeline.stages.shapes);
     for (const StageShape& stage : pipeline.stages.shapes) {
       const bool any = std::any_of(stage.layers.begin(), stage.layers.end(), [](std::int32_t n) { return n > 0; });

@@ -9,9 +9,11 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cost/pipeline.h"
 #include "plan/request.h"
 #include "plan/stack_verdicts.h"
 
@@ -216,6 +218,7 @@ class Space {
   void experts(Family& family);
   void sequence_sharding(Family& family);
   void microbatches(Family& family);
+  const std::vector<std::int64_t>& divisors_of(std::int64_t sequences);
   bool experts_divide(const Layout& layout, const Split& split) const;
   void pipelines(std::int64_t pp);
   void schedules(std::int64_t pp, std::vector<Pipeline>& out);
@@ -243,6 +246,9 @@ class Space {
   const PlanRequest& request_;
   SearchStats& stats_;
   MemberFacts facts_;
+  LayerDealer dealer_;
+  std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< of sequences
+  std::array<std::vector<std::int64_t>, 2> scratch_;  ///< of microbatches(), whose memory is used again
   std::vector<Shape> shapes_;
   std::vector<Run> runs_;
   /// Microbatches of splits over whose ranks so many experts fold: (splits, ranks beside the data, ep).

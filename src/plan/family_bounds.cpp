@@ -1,6 +1,7 @@
 // What bounds families, members and shardings, and what it needs.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/check.h"
 #include "base/divisors.h"
@@ -10,14 +11,19 @@ namespace scalecalc {
 
 /// By policy, whether it treats some layers only, whether activations are offloaded, of some layers only, whether
 /// another microbatch hides the experts' exchange, and whether the loss is chunked.
-const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
+std::size_t FamilySearch::policy_of(const Layout& layout) {
   check((layout.offload & ~kOffloadActivations) == 0, "a bound of offloaded state");
-  const bool paired = pairs_experts(layout);
   std::size_t policy = static_cast<std::size_t>(layout.remat);
-  for (const bool bit : {layout.remat_layers > 0, layout.offload != 0, layout.offload_layers > 0, paired,
+  for (const bool bit : {layout.remat_layers > 0, layout.offload != 0, layout.offload_layers > 0, pairs_experts(layout),
                          layout.loss == LossKind::kChunked}) {
     policy = 2 * policy + (bit ? 1 : 0);
   }
+  return policy;
+}
+
+const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
+  const bool paired = pairs_experts(layout);
+  const std::size_t policy = policy_of(layout);
   PhaseTotals& out = bound_phases_[policy];
   if (is_bounded_[policy]) return out;
   is_bounded_[policy] = true;
@@ -29,7 +35,7 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   of.offload_layers = layout.offload_layers > 0 ? 1 : 0;
   of.loss = layout.loss;
   of.ep_overlap = paired;
-  const StepInput<double> in = input(nullptr, of, bound_of_.channels);
+  const StepInput<double> in = input(nullptr, of, bound_->channels);
   phases_into(in, of.offload == 0 ? &plain_phases(in, paired) : nullptr, being_bounded_);
   totals_into(*in.network, being_bounded_, out);
   return out;
@@ -44,12 +50,14 @@ const Phases<double>& FamilySearch::plain_phases(StepInput<double> in, bool pair
   return out.emplace(phases(in));
 }
 
-/// Of a layout with the cheapest recipe: what bounds every member, so that searches share it.
-const PassTotals& FamilySearch::cheapest_passes(const Layout& layout) {
-  const bool paired = pairs_experts(layout);
-  const PassTotals*& out = cheapest_[paired ? 1 : 0];
-  if (out == nullptr) out = known_.passes(inner_, bound_of_.network, paired);
-  if (out == nullptr) out = &known_.add(inner_, bound_of_.network, paired, bound_phases(layout));
+/// The same for bounds of families, which other searches of the job ask for too.
+const PassTotals& FamilySearch::bound_passes(const Layout& layout) {
+  const std::size_t policy = policy_of(layout);
+  const PassTotals*& out = bound_passes_[policy];
+  if (out != nullptr) return *out;
+  passed_.push_back(policy);
+  out = known_.passes(inner_, bound_->network, policy);
+  if (out == nullptr) out = &known_.add(inner_, bound_->network, policy, bound_phases(layout));
   return *out;
 }
 
@@ -81,6 +89,10 @@ InnerDegrees bounding_inner(const Family& family) {
   return out;
 }
 
+double share_of(const Family& family, std::int64_t sequences) {
+  return static_cast<double>(family.layout.micro_batch_seqs) / static_cast<double>(sequences);
+}
+
 }  // namespace
 
 RunBound FamilySearch::run_bound(const Family& family) {
@@ -95,8 +107,8 @@ RunBound FamilySearch::run_bound(const Family& family) {
   for (const bool overlap : {false, true}) {
     layout.ep_overlap = overlap;
     if (overlap && layout.ep == 1) continue;
-    const StepInput<double> in = outlined(&whole_model_, layout, bound_of_.channels);
-    seconds = std::min(seconds, whole_model_time(in, cheapest_passes(layout)));
+    const StepInput<double> in = outlined(&whole_model_, layout, bound_->channels);
+    seconds = std::min(seconds, whole_model_time(in, bound_passes(layout)));
   }
   const RunBound out{kBoundRounding * seconds / static_cast<double>(sequences),
                      {activation_floor(input(&whole_model_, largest.layout, kFree)),
@@ -169,8 +181,9 @@ std::optional<Layout> FamilySearch::least_done(const MemberFloor& of, Layout lay
 }
 
 /// The least bound of a member's step over its recipes that may fit, `cheapest` being that of the cheapest, fit or not.
+template <class Passes>
 double FamilySearch::fitting_bound(const MemberFloor& of, const RecipeVerdict& recipes, const Layout& layout,
-                                   double cheapest) {
+                                   double cheapest, const Passes& passes_of) {
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t r = 0; r < kRematCount; ++r) {
     const RecipeVerdict::Policy& policy = recipes.policies[r];
@@ -184,7 +197,7 @@ double FamilySearch::fitting_bound(const MemberFloor& of, const RecipeVerdict& r
           least_done(of, with, of.floors->stages->least_logits, treated, some ? std::uint8_t{0} : policy.offload);
       if (!done) continue;
       if (done->remat == layout.remat && done->offload == 0) return cheapest;
-      outline(outlined(&of.branch->stages->shapes, *done, bound_of_.channels), bound_phases(*done), outline_);
+      outline(outlined(&of.branch->stages->shapes, *done, bound_->channels), passes_of(*done), outline_);
       least = std::min(least, step_lower_bound(outline_));
     }
   }
@@ -243,17 +256,35 @@ std::vector<std::uint64_t> FamilySearch::count(const Run& run, const RunFloors& 
 double FamilySearch::bound(const Family& family, const RunFloors& floors) {
   enter(family);
   return least_bound(family, floors, true,
-                     [&](const Layout& layout) -> const PassTotals& { return cheapest_passes(layout); });
+                     [&](const Layout& layout) -> const PassTotals& { return bound_passes(layout); });
+}
+
+double FamilySearch::rounded_bound(const Family& family, const RunFloors& floors) {
+  Family larger = family;
+  larger.layout.micro_batch_seqs = bounding_inner(family).micro_batch_seqs;
+  enter(larger);
+  const double share = share_of(family, larger.layout.micro_batch_seqs);
+  const double out = least_bound(family, floors, true, [&](const Layout& layout) -> const PassTotals& {
+    scale(bound_passes(layout), share, scaled_[0]);
+    return scaled_[0];
+  });
+  family_ = nullptr;  // it was of here alone
+  return out;
 }
 
 std::optional<double> FamilySearch::bound(const Family& family, const RunFloors& floors, const Family& larger) {
   const InnerDegrees inner = bounding_inner(larger);
   const RunBounds::Network network = bound_channels(family.slice, family.layout).network;
-  const double share =
-      static_cast<double>(family.layout.micro_batch_seqs) / static_cast<double>(inner.micro_batch_seqs);
+  const double share = share_of(family, inner.micro_batch_seqs);
+  if (larger_.inner != inner || larger_.network != network) larger_ = {inner, network, {}};
   for (const bool paired : {false, true}) {
     if (paired && family.layout.ep == 1) continue;
-    const PassTotals* known = known_.passes(inner, network, paired);
+    const PassTotals*& known = larger_.passes[paired ? 1 : 0];  // families of a run have it in common
+    if (known == nullptr) {
+      Layout layout = cheapest_recipe(larger.layout);
+      layout.ep_overlap = paired;
+      known = known_.passes(inner, network, policy_of(layout));
+    }
     if (known == nullptr) return std::nullopt;
     scale(*known, share, scaled_[paired ? 1 : 0]);
   }
@@ -263,7 +294,7 @@ std::optional<double> FamilySearch::bound(const Family& family, const RunFloors&
 }
 
 template <class Passes>
-double FamilySearch::least_bound(const Family& family, const RunFloors& floors, bool own, const Passes& passes_of) {
+double FamilySearch::least_bound(const Family& family, const RunFloors& floors, bool fitting, const Passes& passes_of) {
   double out = std::numeric_limits<double>::infinity();
   // Whether the member before was this one with its exchange overlapped, which is never slower, and stands for both: it
   // may run fewer recipes, and takes more memory.
@@ -272,21 +303,29 @@ double FamilySearch::least_bound(const Family& family, const RunFloors& floors, 
   space_.members(family, counted, [&](const Branch& branch) {
     const Layout& l = branch.layout;
     if (std::exchange(overlapped, false) && !l.ep_overlap) return;
+    if (branch.stages->shapes.empty()) return;
+    const Layout layout = cheapest_recipe(l);
+    const double each = kBoundRounding / tokens_of(layout);
+    double cheapest = 0;
+    const auto no_shorter = [&] {
+      outline(outlined(&branch.stages->shapes, layout, bound_channels_of(branch)), passes_of(layout), outline_);
+      cheapest = step_lower_bound(outline_);
+      return each * cheapest >= out;
+    };
+    const bool compared = std::isfinite(out);  // what cannot lower it is not asked whether it fits or can be placed
+    if (compared && no_shorter()) return;
     const ShardingWays& ways = ways_of(branch);
     const RecipeVerdict& recipes = verdicts_.of(l, branch.facts);
-    const bool any = ways.count > 0 && recipes.count(branch.stages->most_treated) > 0;
-    if (!any || branch.stages->shapes.empty()) return;
+    if (ways.count == 0 || recipes.count(branch.stages->most_treated) == 0) return;
     if (floors_ && !chip_holds(least_memory_of(branch, floors, ways, recipes))) return;
-    const Layout layout = cheapest_recipe(l);
-    outline(outlined(&branch.stages->shapes, layout, bound_channels_of(branch)), passes_of(layout), outline_);
-    const double cheapest = step_lower_bound(outline_);
-    const double each = kBoundRounding / tokens_of(layout);
-    if (each * cheapest >= out) return;  // whether or not it can be placed and fits
+    if (!compared && no_shorter()) return;
     if (!placeable(branch)) return;
     const MemberFloor of = floor_of(branch, floors, ways, in_.request->hw->hbm_capacity.value());
     if (floors_ && !may_hold(of, recipes)) return;
     double step = cheapest;
-    if (own && floors_ && leaves_fit_open() && each * step < out) step = fitting_bound(of, recipes, layout, step);
+    if (fitting && floors_ && leaves_fit_open() && each * step < out) {
+      step = fitting_bound(of, recipes, layout, step, passes_of);
+    }
     overlapped = l.ep_overlap && l.schedule != Schedule::kDualPipe && step == cheapest;
     out = std::min(out, each * step);
   });
@@ -305,13 +344,11 @@ const ShardingWays& FamilySearch::ways_of(const Branch& branch) {
                     part(l.dp),
                     l.schedule == Schedule::kDualPipe ? 1U : 0U,
                     space_.facts().on_sharding(branch.facts)};
-  constexpr std::size_t kDegrees = 4;
-  if (last_ways_.second != nullptr && last_ways_.first == key) return *last_ways_.second;
-  if (!std::equal(key.begin(), key.begin() + kDegrees, last_ways_.first.begin())) ways_.clear();
-  const ShardingWays*& found = ways_[{key[kDegrees], key[kDegrees + 1], key[kDegrees + 2]}];
-  if (found == nullptr) found = known_.ways(key);
+  auto& [kept, found] = ways_[RunBounds::hash_of(key) % ways_.size()];
+  if (found != nullptr && kept == key) return *found;
+  found = known_.ways(key);
   if (found == nullptr) found = &known_.add(key, sharding_ways(branch));
-  last_ways_ = {key, found};
+  kept = key;
   return *found;
 }
 
@@ -350,7 +387,7 @@ Layout FamilySearch::cheapest_recipe(Layout layout) const {
 
 /// Whether even the bound of the layout's step, on the fastest channels, may enter the ranking. Leaves its outline.
 bool FamilySearch::may_rank(const Member& member, const Layout& layout, const PassTotals& passes) {
-  outline(outlined(member.stages, layout, bound_of_.channels), passes, outline_);
+  outline(outlined(member.stages, layout, bound_->channels), passes, outline_);
   return may_enter(member, layout, kBoundRounding * step_lower_bound(outline_), 0);
 }
 
@@ -371,12 +408,26 @@ void FamilySearch::prepare(const Member& member) {
     }
   }
   tables_.clear();
+  const std::vector<OnMesh>& on_mesh = on_mesh_of(member);
+  for (std::size_t o = 0; o < on_mesh.size(); ++o) {
+    const ShardingOptions::Option& option = member.shardings->options[o];
+    const Layout layout = sharded(member.branch->layout, {option.zero, option.fsdp});
+    tables_.add(input(&stages, layout, on_mesh[o].channels), slowest, on_mesh[o].gathers);
+  }
+}
+
+/// By option of the member's shardings; members of one split have them in common, and follow each other.
+const std::vector<FamilySearch::OnMesh>& FamilySearch::on_mesh_of(const Member& member) {
+  if (on_mesh_by_ == member.shardings) return on_mesh_;
+  on_mesh_by_ = member.shardings;
+  on_mesh_.clear();
   for (const ShardingOptions::Option& option : member.shardings->options) {
     const Layout layout = sharded(member.branch->layout, {option.zero, option.fsdp});
-    const MeshChannels<double> channels = unplaced(member.branch->slice, layout);
-    const StepInput<double> in = input(&stages, layout, channels);
-    tables_.add(in, slowest);
+    OnMesh& out = on_mesh_.emplace_back(unplaced(member.branch->slice, layout));
+    const bool gathers = layout.zero == 3 && out.channels.shard.size > 1;
+    if (gathers) out.gathers = gather_times(input(member.stages, layout, out.channels));
   }
+  return on_mesh_;
 }
 
 /// With the ends of its sharding, and the time to gather the weights it shards. Offloaded activations lengthen the
@@ -389,14 +440,14 @@ bool FamilySearch::may_rank_sharded(const Member& member, const Layout& layout, 
   if (!may(outline_)) return false;
   if (layout.zero < 3) return true;
   gathering(bound_phases(layout), tables_.gathers(index), gathered_);
-  outline(outlined(member.stages, layout, bound_of_.channels), gathered_, gathering_);
+  outline(outlined(member.stages, layout, bound_->channels), gathered_, gathering_);
   return may(gathering_);
 }
 
 /// The fastest channels any placement can give a family's tensor, context and (under switches) expert groups, each on a
 /// link of its own; every other group communicates for free. Tensor groups are innermost in every placement, so their
 /// options do not depend on the other degrees. A link of its own: the fullest link carries no less than any one group.
-const FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slice_index, const Layout& l) {
+FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slice_index, const Layout& l) {
   const std::array<std::int64_t, 5> key{static_cast<std::int64_t>(slice_index), l.tp, l.ep, l.etp, l.cp};
   if (last_bounds_.second != nullptr && last_bounds_.first == key) return *last_bounds_.second;
   const auto it = bounds_.find(key);
@@ -425,7 +476,7 @@ const FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slic
     group->scale_out = leaves || in_.overlap.contention_out < in_.overlap.contention_up;
     group->scale_up = !group->scale_out;
   }
-  out.parts = parts_of(hw, slice);
+  out.doublings = doublings_of(hw, slice);
   constexpr std::uint32_t kOwnLink = 1U << 16;
   out.tp.links = kOwnLink;
   out.cp.links = kOwnLink << 1;
@@ -479,6 +530,8 @@ MeshChannels<double> FamilySearch::unplaced(std::size_t slice, const Layout& lay
 }
 
 const Channel<double>& FamilySearch::alone(const Alone& of) {
+  const std::pair<const Alone, Channel<double>>*& last = last_alone_[HashAlone()(of) % last_alone_.size()];
+  if (last != nullptr && last->first == of) return last->second;
   const auto [at, added] = alone_.try_emplace(of);
   if (added) {
     const HardwareSpec& hw = *in_.request->hw;
@@ -486,6 +539,7 @@ const Channel<double>& FamilySearch::alone(const Alone& of) {
     at->second = of.experts ? best_switched(hw, slice, in_.network, of.size, in_.routing, of.stride)
                             : best_channel(hw, slice, in_.network, of.size, of.apart, of.stride);
   }
+  last = &*at;
   return at->second;
 }
 

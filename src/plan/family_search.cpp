@@ -40,21 +40,24 @@ StepInput<double> FamilySearch::outlined(const std::vector<StageShape>* stages, 
 /// several sizes that offer them the same channels, the last bounds too.
 void FamilySearch::enter(const Family& family) {
   const InnerDegrees inner = inner_of(family.layout);
-  const BoundChannels& bound = bound_channels(family.slice, family.layout);
+  BoundChannels& bound = bound_channels(family.slice, family.layout);
   const bool same_inner = entered_ && inner == inner_;
   if (!same_inner) {
     network_.reset();
     inner_ = inner;
     entered_ = true;
   }
-  if (!same_inner || bound.network != bound_of_.network) {
+  if (!same_inner || bound.network != bound_->network) {
     for (const std::size_t policy : bounded_) is_bounded_[policy] = false;
     bounded_.clear();
+    for (const std::size_t policy : passed_) bound_passes_[policy] = nullptr;
+    passed_.clear();
     plain_phases_ = {};
-    cheapest_ = {};
   }
-  bound_of_ = bound;  // machines whose phases are the same still differ in their hosts
+  bound_ = &bound;  // machines whose phases are the same still differ in their hosts
+  bound_->channels.pp = {};
   family_ = &family;
+  on_mesh_by_ = nullptr;
   // Later families rarely meet the members of the first again: what is kept for them may go.
   constexpr std::size_t kMostKept = 20'000;
   if (shardings_.size() > kMostKept) {
@@ -194,7 +197,7 @@ std::size_t FamilySearch::visit_member(Member member) {
   limit_ = ranking_.limit(in_.request->slices[member.branch->slice].chips, member.branch->layout);
   bound_channels_of(*member.branch);
   const Layout cheapest = cheapest_recipe(member.branch->layout);
-  if (!may_rank(member, cheapest, cheapest_passes(cheapest))) return 0;
+  if (!may_rank(member, cheapest, bound_passes(cheapest))) return 0;
   const std::size_t layouts = shard();
   if (layouts == 0) return 0;
   tables_ready_ = false;
@@ -408,7 +411,7 @@ void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Opt
     Layout least = layout;  // bounds know offloaded activations alone
     least.offload &= kOffloadActivations;
     if (least.offload == 0) least.offload_layers = 0;
-    outline(outlined(member.stages, least, bound_of_.channels), bound_phases(least), gathering_);
+    outline(outlined(member.stages, least, bound_->channels), bound_phases(least), gathering_);
     if (!may_enter(member, layout, kBoundRounding * step_lower_bound(gathering_), memory.total().value())) {
       ++out_.stats.pruned;
       return;

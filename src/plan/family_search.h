@@ -60,6 +60,7 @@ struct KnownFamily {
   double least_s = 0;            ///< no less than this, by what is known of larger microbatches or other hardware
   double usable_s = 0;           ///< the same of layouts that leave room (Goal::usable)
   std::uint32_t floor = 0;       ///< of its run
+  bool rounded = false;          ///< whether least_s knows rounded_bound()
 };
 
 /// What a family added to the answer.
@@ -98,7 +99,10 @@ class FamilySearch {
 
   /// The least bound of such a member's step, per token; infinite if there is none.
   double bound(const Family& family, const RunFloors& floors);
-  /// The same or less, of what run_bound found out about a `larger` microbatch; nothing if it was not asked.
+  /// The same or less, of the microbatch rounded up to a power of two, which more searches ask for.
+  double rounded_bound(const Family& family, const RunFloors& floors);
+  /// The same or less, of what run_bound found out about a `larger` microbatch, whether or not its plans fit; nothing
+  /// if it was not asked.
   std::optional<double> bound(const Family& family, const RunFloors& floors, const Family& larger);
 
   /// The family's plans that `ranking` would admit and whose goal per token is below `below`; it has `candidates`
@@ -158,7 +162,9 @@ class FamilySearch {
   bool may_hold(const MemberFloor& of, const RecipeVerdict& recipes) const;
   std::optional<Layout> least_done(const MemberFloor& of, Layout layout, double logits, std::int64_t most_treated,
                                    std::uint8_t offload) const;
-  double fitting_bound(const MemberFloor& of, const RecipeVerdict& recipes, const Layout& layout, double cheapest);
+  template <class Passes>
+  double fitting_bound(const MemberFloor& of, const RecipeVerdict& recipes, const Layout& layout, double cheapest,
+                       const Passes& passes_of);
   /// Whether how many layers are treated and what is offloaded is for the search to find.
   bool leaves_fit_open() const {
     const LayoutFilter& fix = in_.request->fix;
@@ -174,7 +180,7 @@ class FamilySearch {
     std::uint64_t treating = 0;  ///< of them, with stages that a policy for some layers can treat
   };
   template <class Passes>
-  double least_bound(const Family& family, const RunFloors& floors, bool own, const Passes& passes_of);
+  double least_bound(const Family& family, const RunFloors& floors, bool fitting, const Passes& passes_of);
   const ShardingWays& ways_of(const Branch& branch);
   ShardingWays sharding_ways(const Branch& branch);
   Layout cheapest_recipe(Layout layout) const;
@@ -184,9 +190,10 @@ class FamilySearch {
   const NetworkCost<double>& network();
   std::shared_ptr<const NetworkCost<double>> cost_of(const InnerDegrees& inner);
   std::shared_ptr<const NetworkCost<double>> parameters_of(const InnerDegrees& inner);
+  static std::size_t policy_of(const Layout& layout);
   const PhaseTotals& bound_phases(const Layout& layout);
   const Phases<double>& plain_phases(StepInput<double> in, bool paired);
-  const PassTotals& cheapest_passes(const Layout& layout);
+  const PassTotals& bound_passes(const Layout& layout);
   bool may_enter(const Member& member, const Layout& layout, double step_s, double memory);
   bool may_rank(const Member& member, const Layout& layout, const PassTotals& passes);
   bool may_rank(const Member& member, const Layout& layout) { return may_rank(member, layout, bound_phases(layout)); }
@@ -239,13 +246,19 @@ class FamilySearch {
     MeshChannels<double> channels;
     RunBounds::Network network = 0;
   };
-  const BoundChannels& bound_channels(std::size_t slice, const Layout& layout);
+  BoundChannels& bound_channels(std::size_t slice, const Layout& layout);
   /// Those of the family, with that of a member's pipeline.
   const MeshChannels<double>& bound_channels_of(const Branch& branch) {
-    bound_of_.channels.pp = alone({branch.slice, branch.layout.pp, branch.layout.tp});
-    return bound_of_.channels;
+    bound_->channels.pp = alone({branch.slice, branch.layout.pp, branch.layout.tp});
+    return bound_->channels;
   }
   MeshChannels<double> unplaced(std::size_t slice, const Layout& layout);
+  /// A sharding on those channels.
+  struct OnMesh {
+    MeshChannels<double> channels;
+    GatherTimes gathers{};  ///< if it gathers weights
+  };
+  const std::vector<OnMesh>& on_mesh_of(const Member& member);
   /// A group by itself: best_channel, or best_switched of experts.
   struct Alone {
     std::size_t slice = 0;
@@ -269,18 +282,29 @@ class FamilySearch {
   RecipeVerdicts verdicts_;
   FactSet on_another_loss_ = 0;     ///< of the stack's facts
   const Family* family_ = nullptr;  ///< being visited or bounded
-  BoundChannels bound_of_;          ///< what bound_phases_ were computed on
+  BoundChannels* bound_ = nullptr;  ///< of bounds_: what bound_phases_ were computed on, with a member's pipeline
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
-  std::array<PhaseTotals, std::size_t{kRematCount} * 32> bound_phases_;
-  std::array<bool, std::size_t{kRematCount} * 32> is_bounded_{};  ///< which of bound_phases_ are of this family
-  std::vector<std::size_t> bounded_;                              ///< their indices
-  Phases<double> being_bounded_;                                  ///< what their sums are made of
+  static constexpr std::size_t kPolicies = std::size_t{kRematCount} * 32;
+  std::array<PhaseTotals, kPolicies> bound_phases_;
+  std::array<bool, kPolicies> is_bounded_{};                   ///< which of bound_phases_ are of this family
+  std::vector<std::size_t> bounded_;                           ///< their indices
+  Phases<double> being_bounded_;                               ///< what their sums are made of
   std::array<std::optional<Phases<double>>, 2> plain_phases_;  ///< the same that all policies share: see plain_phases
-  std::array<const PassTotals*, 2> cheapest_{};                ///< the same of the cheapest recipe: see cheapest_passes
+  std::array<const PassTotals*, kPolicies> bound_passes_{};    ///< the same, of what searches share; null if not asked
+  std::vector<std::size_t> passed_;                            ///< their indices
   std::array<PassTotals, 2> scaled_;                           ///< of a larger microbatch, paired or not
-  StepOutline outline_;                                        ///< of the recipe being visited
-  StepOutline gathering_;                                      ///< of the sharding being visited
-  PassTotals gathered_;                                        ///< the same
+  /// That larger microbatch: what is known of it, by paired or not; null where nothing is yet.
+  struct Larger {
+    InnerDegrees inner{.tp = 0};  ///< of none
+    RunBounds::Network network = 0;
+    std::array<const PassTotals*, 2> passes{};
+  };
+  Larger larger_;
+  StepOutline outline_;                          ///< of the recipe being visited
+  StepOutline gathering_;                        ///< of the sharding being visited
+  PassTotals gathered_;                          ///< the same
+  std::vector<OnMesh> on_mesh_;                  ///< the last asked for
+  const ShardingOptions* on_mesh_by_ = nullptr;  ///< whose they are; null in another family
   MemberTables tables_;
   std::vector<FittedLayout> ways_to_fit_;      ///< of the sharding being visited
   bool tables_ready_ = false;                  ///< for the member being visited
@@ -300,27 +324,26 @@ class FamilySearch {
   std::optional<Miss> nearest_;   ///< of the family being visited: what needs least of what does not fit
   std::optional<double> before_;  ///< bytes that what does so of families before takes
   std::map<BranchKey, ShardingOptions> shardings_;
-  std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
-  /// Of the degrees of the last member: its data ranks, whether under DualPipe, and facts.
-  std::map<std::array<std::uint64_t, 3>, const ShardingWays*> ways_;
-  std::pair<WaysKey, const ShardingWays*> last_ways_{};
-  std::vector<StageFloor> stage_floors_;  ///< of the member being bounded or visited
-  ShardingWays own_ways_;                 ///< of a member that may differ from all others
-  std::vector<StageShape> whole_model_;   ///< on one stage
+  std::pair<BranchKey, ShardingOptions*> last_shardings_{};         ///< the members of one split follow each other
+  std::array<std::pair<WaysKey, const ShardingWays*>, 16> ways_{};  ///< of members not long ago, by the hash of the key
+  std::vector<StageFloor> stage_floors_;                            ///< of the member being bounded or visited
+  ShardingWays own_ways_;                                           ///< of a member that may differ from all others
+  std::vector<StageShape> whole_model_;                             ///< on one stage
   std::map<std::array<std::int64_t, 5>, BoundChannels> bounds_;
-  std::pair<std::array<std::int64_t, 5>, const BoundChannels*> last_bounds_{};  ///< those of a family come together
+  std::pair<std::array<std::int64_t, 5>, BoundChannels*> last_bounds_{};  ///< those of a family come together
   std::map<std::array<std::int64_t, 6>, bool> placeable_;
   std::pair<std::array<std::int64_t, 6>, bool> last_placeable_{};
   struct HashAlone {
     std::size_t operator()(const Alone& of) const {
       std::uint64_t out = static_cast<std::uint64_t>(of.size) << 2 | (of.apart ? 2 : 0) | (of.experts ? 1 : 0);
       for (const std::uint64_t part : {static_cast<std::uint64_t>(of.stride), static_cast<std::uint64_t>(of.slice)}) {
-        out = (out * 0x9e3779b97f4a7c15ULL) ^ part;
+        out = (out ^ part) * 0x9e3779b97f4a7c15ULL;
       }
-      return out;
+      return out ^ (out >> 32);
     }
   };
   std::unordered_map<Alone, Channel<double>, HashAlone> alone_;
+  std::array<const std::pair<const Alone, Channel<double>>*, 64> last_alone_{};  ///< of them, by the hash
 };
 
 }  // namespace scalecalc

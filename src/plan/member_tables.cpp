@@ -15,19 +15,19 @@ void MemberTables::clear() {
   for (std::vector<StageBytes>& kept : kept_) kept.clear();
 }
 
-void MemberTables::add(const StepInput<double>& in, const PhaseTotals& slowest) {
+void MemberTables::add(const StepInput<double>& in, const PhaseTotals& slowest, const GatherTimes& gathers) {
   stages_ = in.stages->size();
   // Gathered weights lengthen the passes that may hide an end: whatever they hide, it is no less.
   constexpr double kAll = std::numeric_limits<double>::infinity();
-  const bool gathers = in.layout.zero == 3;
-  gathers_.push_back(gathers && in.channels->shard.size > 1 ? gather_times(in) : GatherTimes{});
-  const std::vector<MemoryUse<double>> uses = memory_of_state(in);
-  uses_.insert(uses_.end(), uses.begin(), uses.end());
+  const bool gathered = in.layout.zero == 3;
+  gathers_.push_back(gathers);
+  memory_of_state(in, uses_);
+  const std::span<const MemoryUse<double>> uses = std::span(uses_).last(stages_);
   for (std::size_t s = 0; s < stages_; ++s) {
     const StageShape& stage = (*in.stages)[s];
     state_.push_back(state_bytes(in, stage, uses[s]));
-    const double forward = gathers ? kAll : forward_of(slowest, stage);
-    const double backward = gathers ? kAll : backward_of(slowest, stage);
+    const double forward = gathered ? kAll : forward_of(slowest, stage);
+    const double backward = gathered ? kAll : backward_of(slowest, stage);
     ends_.push_back(stage_end_bound(in, stage, dense_parameters(*in.model, *in.network, stage),
                                     expert_parameters(*in.model, *in.network, stage), forward, backward));
   }

@@ -16,8 +16,8 @@ class MemberTables {
   void clear();
 
   /// One more sharding. `in` has its layout on channels no slower than any placement's; `slowest` the longest passes
-  /// of any recipe.
-  void add(const StepInput<double>& in, const PhaseTotals& slowest);
+  /// of any recipe; `gathers` the gather_times of `in`, asked of a sharding that gathers weights alone.
+  void add(const StepInput<double>& in, const PhaseTotals& slowest, const GatherTimes& gathers);
   /// The recipe to look at next, and for its loss the policy that keeps everything, as fit_with_remat asks for it: of
   /// some layers.
   void recipe(const StepInput<double>& in) { fill(in, pass_); }

@@ -1,11 +1,8 @@
 // Best-first exact search. Every run of families gets a proven lower bound; what comes first is opened down to single
 // families, which are visited in the order of their own bounds, and the search ends when the next bound is worse than
 // the worst plan kept.
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <memory_resource>
@@ -14,10 +11,10 @@
 #include <set>
 #include <utility>
 
-#include "base/heap.h"
 #include "base/progress.h"
 #include "base/stop.h"
 #include "plan/family_search.h"
+#include "plan/threads.h"
 
 namespace scalecalc {
 
@@ -29,8 +26,7 @@ class Planner::Search {
         inputs_(request_),
         own_space_(std::in_place, request_, counted_),
         space_(*own_space_),
-        threads_(request.threads > 0 ? request.threads : static_cast<std::size_t>(tbb::info::default_concurrency())),
-        arena_(static_cast<int>(threads_)),
+        threads_(request.threads),
         ranker_(request.objective),
         ranking_(1, true) {
     const auto start = std::chrono::steady_clock::now();
@@ -51,8 +47,7 @@ class Planner::Search {
         room_(base.room_),
         inputs_((request_.hw = &hw, request_)),
         space_(base.space_),
-        threads_(base.threads_),
-        arena_(static_cast<int>(threads_)),
+        threads_(base.threads_.count()),
         ranker_(request_.objective),
         ranking_(1, true),
         recipes_(base.recipes_),
@@ -66,6 +61,7 @@ class Planner::Search {
       known.least_s *= least;
       known.usable_s *= least;
       if (known.token_s) known.least_s = std::max(known.least_s, *std::exchange(known.token_s, {}) * least);
+      known.rounded = false;
     }
     hire();
     lifted_ = true;  // what comes nearest to fitting is the same
@@ -103,23 +99,22 @@ class Planner::Search {
     return std::move(result_);
   }
 
-  /// Runs `work(worker, i)` for i below `count` on all threads. An exception of one is thrown again here.
+  /// How many bounds or visits are worth several threads: waking them costs what four bounds or one visit take, and
+  /// they are awake for as much again.
+  static constexpr std::size_t kManyBounds = 32, kManyVisits = 8;
+
+  /// Runs `work(worker, i)` for i below `count`, on all threads unless these are fewer than `many`.
   template <class Work>
-  void in_parallel(std::size_t count, const Work& work) {
-    if (count == 1 || threads_ == 1) {
+  void in_parallel(std::size_t count, std::size_t many, const Work& work) {
+    if (count < many) {
       for (std::size_t i = 0; i < count; ++i) work(workers_.front(), i);
-      return;
+    } else {
+      threads_.run(count, [&](std::size_t thread, std::size_t i) { work(workers_[thread], i); });
     }
-    arena_.execute([&] {
-      tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) {
-        use_huge_pages();
-        work(workers_[static_cast<std::size_t>(tbb::this_task_arena::current_thread_index())], i);
-      });
-    });
   }
 
   void hire() {
-    for (std::size_t t = 0; t < threads_; ++t) workers_.emplace_back(inputs_, space_, recipes_, *bounds_);
+    for (std::size_t t = 0; t < threads_.count(); ++t) workers_.emplace_back(inputs_, space_, recipes_, *bounds_);
   }
 
   /// Counts every family and bounds every run. Those of one inner degree share their layer costs, so they are dealt to
@@ -136,7 +131,7 @@ class Planner::Search {
     constexpr std::size_t kGroup = 16;
     const std::size_t groups = (runs_.size() + kGroup - 1) / kGroup;
     std::vector<SearchStats> stats(groups);
-    in_parallel(groups, [&](FamilySearch& worker, std::size_t group) {
+    in_parallel(groups, 2, [&](FamilySearch& worker, std::size_t group) {
       for (std::size_t r = group * kGroup; r < std::min(runs_.size(), (group + 1) * kGroup); ++r) {
         if (should_stop(stop_)) return;
         Run& run = runs_[r];
@@ -202,8 +197,9 @@ class Planner::Search {
   /// Opens runs until the first `count` entries that the ranking admits are families by their own bounds.
   void open_first(std::size_t count, std::pmr::set<Entry>& order) {
     constexpr std::size_t kShort = 3;  // halving costs as much as bounding all
+    std::vector<Run> runs;
     for (;;) {
-      std::vector<Run> runs;
+      runs.clear();
       std::size_t seen = 0;
       for (auto at = order.begin(); at != order.end() && seen < count && ranking_.admits(at->bound); ++seen) {
         if (at->bounded) {
@@ -214,7 +210,7 @@ class Planner::Search {
         }
       }
       if (runs.empty()) return;
-      in_parallel(runs.size(), [&](FamilySearch& worker, std::size_t i) {
+      in_parallel(runs.size(), kManyBounds, [&](FamilySearch& worker, std::size_t i) {
         const Run& run = runs[i];
         const auto family = [&](std::size_t f) { return space_.family(run, f); };
         const std::size_t middle = run.begin + run.size() / 2;
@@ -230,6 +226,11 @@ class Planner::Search {
             known.least_s = worker.bound(family(f), floors, family(run.last())).value_or(0);
           }
           if (run.size() > 1 && known.least_s > 0) continue;  // it may not come first
+          if (!std::exchange(known.rounded, true) &&
+              !std::has_single_bit(static_cast<std::uint64_t>(family(f).layout.micro_batch_seqs))) {
+            known.least_s = std::max(known.least_s, worker.rounded_bound(family(f), floors));
+            continue;
+          }
           known.token_s = worker.bound(family(f), floors);
         }
       });
@@ -280,7 +281,7 @@ class Planner::Search {
       if (first.empty() || (stop_ && stop_())) break;
       order.erase(order.begin(), std::next(order.begin(), static_cast<std::ptrdiff_t>(first.size())));
       std::vector<FamilyResult> found(first.size());
-      in_parallel(found.size(), [&](FamilySearch& worker, std::size_t i) {
+      in_parallel(found.size(), kManyVisits, [&](FamilySearch& worker, std::size_t i) {
         if (should_stop(stop_)) return;
         const KnownFamily& known = known_[first[i].begin];
         found[i] = worker.visit(space_.family(first[i], first[i].begin), floors_[known.floor], known.candidates,
@@ -319,8 +320,7 @@ class Planner::Search {
   SearchInputs inputs_;
   std::optional<Space> own_space_;
   const Space& space_;
-  std::size_t threads_;
-  tbb::task_arena arena_;
+  Threads threads_;
   std::vector<FamilySearch> workers_;
   Ranker ranker_;
   Ranking ranking_;

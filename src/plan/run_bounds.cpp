@@ -28,24 +28,22 @@ void RunBounds::add(const InnerDegrees& inner, Network network, const RunBound& 
   stripe.known[key].run = bound;
 }
 
-const PassTotals* RunBounds::passes(const InnerDegrees& inner, Network network, bool paired) const {
+const PassTotals* RunBounds::passes(const InnerDegrees& inner, Network network, std::size_t policy) const {
   const Key key{inner, network};
   Stripe& stripe = stripe_of(key);
   const std::lock_guard lock(stripe.mutex);
   const auto at = stripe.known.find(key);
   if (at == stripe.known.end()) return nullptr;
-  const std::optional<PassTotals>& found = at->second.passes[paired ? 1 : 0];
-  return found ? &*found : nullptr;
+  const auto found = at->second.passes.find(policy);
+  return found == at->second.passes.end() ? nullptr : &found->second;
 }
 
 /// Two threads may have found the same; the first stays, because it may be in use.
-const PassTotals& RunBounds::add(const InnerDegrees& inner, Network network, bool paired, PassTotals passes) {
+const PassTotals& RunBounds::add(const InnerDegrees& inner, Network network, std::size_t policy, PassTotals passes) {
   const Key key{inner, network};
   Stripe& stripe = stripe_of(key);
   const std::lock_guard lock(stripe.mutex);
-  std::optional<PassTotals>& at = stripe.known[key].passes[paired ? 1 : 0];
-  if (!at) at = std::move(passes);
-  return *at;
+  return stripe.known[key].passes.try_emplace(policy, std::move(passes)).first->second;
 }
 
 const ShardingWays* RunBounds::ways(const WaysKey& key) const {

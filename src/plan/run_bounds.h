@@ -54,14 +54,14 @@ class RunBounds {
   std::optional<RunBound> find(const InnerDegrees& inner, Network network) const;
   void add(const InnerDegrees& inner, Network network, const RunBound& bound);
 
-  /// Passes of the cheapest recipe, with the experts' exchange hidden by another microbatch or not; null if they are
-  /// not known. They stay where they are.
-  const PassTotals* passes(const InnerDegrees& inner, Network network, bool paired) const;
-  const PassTotals& add(const InnerDegrees& inner, Network network, bool paired, PassTotals passes);
+  /// Passes under a policy (FamilySearch::policy_of); null if they are not known. They stay where they are.
+  const PassTotals* passes(const InnerDegrees& inner, Network network, std::size_t policy) const;
+  const PassTotals& add(const InnerDegrees& inner, Network network, std::size_t policy, PassTotals passes);
 
   /// Null if they are not known. They stay where they are.
   const ShardingWays* ways(const WaysKey& key) const;
   const ShardingWays& add(const WaysKey& key, ShardingWays ways);
+  static std::size_t hash_of(const WaysKey& key) { return Hash()(key); }
 
   /// Costs of any microbatch under these degrees (tp, cp, ep, etp), for who asks for parameters alone; null if none are
   /// known.
@@ -83,7 +83,7 @@ class RunBounds {
   };
   struct Known {
     std::optional<RunBound> run;
-    std::array<std::optional<PassTotals>, 2> passes;
+    std::map<std::size_t, PassTotals> passes;  ///< by policy
   };
 
   /// A part of the keys, so that threads seldom wait for each other.

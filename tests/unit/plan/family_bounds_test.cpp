@@ -153,6 +153,14 @@ TEST_P(FamilyBounds, AreTheLeastStepWhereOnlyMatmulsTakeTime) {
   });
 }
 
+/// That of the microbatch rounded up to a power of two: no higher, the family's own where it is one.
+void expect_rounded(FamilySearch& search, const Family& family, const RunFloors& floors, double bound) {
+  const double rounded = search.rounded_bound(family, floors);
+  EXPECT_LE(rounded, bound * (1 + 1e-12));
+  if (!std::has_single_bit(static_cast<std::uint64_t>(family.layout.micro_batch_seqs))) return;
+  EXPECT_EQ(rounded, bound);
+}
+
 /// What a larger microbatch says of a smaller one bounds it too ([RUN]), and of itself as well as its own bound.
 TEST_P(FamilyBounds, OfALargerMicrobatchAreNoHigher) {
   hw_ = test::switched_chip();
@@ -171,6 +179,7 @@ TEST_P(FamilyBounds, OfALargerMicrobatchAreNoHigher) {
       const std::optional<double> scaled = search.bound(family, floor, last);
       ASSERT_TRUE(scaled);
       EXPECT_TRUE(*scaled <= bound * (1 + 1e-12)) << *scaled << " against " << bound;
+      expect_rounded(search, family, floor, bound);
       if (f == run.last() && std::has_single_bit(static_cast<std::uint64_t>(last.layout.micro_batch_seqs)) &&
           std::isfinite(bound)) {
         EXPECT_NEAR(*scaled / bound, 1, 1e-12);
@@ -186,10 +195,11 @@ TEST_P(FamilyBounds, OfALargerMicrobatchAreNoHigher) {
 TEST_P(FamilyBounds, AreOfLayoutsThatFit) {
   hw_.pcie_bandwidth = BytesPerSecond(20e9);
   hw_.host_ram = Bytes(8e12);
-  int raised = 0, without_end = 0;
+  int raised = 0, without_end = 0, uneven = 0;
   for (const double capacity : {1e9, 1.5e9, 2e9, 3e9, 4e9, 8e9}) {
     hw_.hbm_capacity = Bytes(1e15);
     ask(8);
+    request_.workload.batch_seqs = 96;
     Inside with_all(request_);
     HardwareSpec small = hw_;
     small.hbm_capacity = Bytes(capacity);
@@ -201,6 +211,8 @@ TEST_P(FamilyBounds, AreOfLayoutsThatFit) {
       const double least = steps.least_that_fits(in.space, family, in.all);
       const double bound = in.search.bound(family, in.search.run_bound(family).floors);
       const double of_all = with_all.search.bound(family, with_all.search.run_bound(family).floors);
+      expect_rounded(in.search, family, in.search.run_bound(family).floors, bound);
+      uneven += std::has_single_bit(static_cast<std::uint64_t>(family.layout.micro_batch_seqs)) ? 0 : 1;
       EXPECT_LE(bound, least * (1 + 1e-12)) << capacity;
       EXPECT_GE(bound, of_all * (1 - 1e-12)) << capacity;
       without_end += std::isfinite(bound) ? 0 : 1;
@@ -209,6 +221,7 @@ TEST_P(FamilyBounds, AreOfLayoutsThatFit) {
   }
   EXPECT_GE(raised, 10);
   EXPECT_GE(without_end, 10);
+  EXPECT_GE(uneven, 10);
 }
 
 /// Without a pipeline every stage is the mean one and there is no bubble; the microbatch costs what its sequences do.

@@ -30,7 +30,7 @@ TEST_F(MemberTablesTest, MemoryIsThatOfEveryLayoutToTheLastBit) {
     for (const StateSharding& way : ways) {
       const Layout layout = sharded(branch, way);
       const MeshChannels<double> sizes = sizes_of(layout);
-      tables.add(input(layout, cost, stages, sizes), {});
+      tables.add(input(layout, cost, stages, sizes), {}, {});
     }
     for (const Recipe& recipe : recipes(request_, stats)) {
       Layout layout = branch;
@@ -73,7 +73,7 @@ TEST_F(MemberTablesTest, FloorsAreNoHigherThanTheMemoryOfAnyLayout) {
       const Layout layout = sharded(branch, way);
       const MeshChannels<double> sizes = sizes_of(layout);
       lower(state, input(layout, cost, model, sizes));
-      tables.add(input(layout, cost, stages, sizes), {});
+      tables.add(input(layout, cost, stages, sizes), {}, {});
     }
     for (const Recipe& recipe : recipes(request_, stats)) {
       for (const std::uint8_t offload : {std::uint8_t{0}, kOffloadOptimizer, kOffloadActivations, kOffloadAll}) {
