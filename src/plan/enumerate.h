@@ -196,6 +196,7 @@ class Space {
   std::array<FactSet, kOverlaps.size()> facts_on_ranks(FactSet inner, Layout layout) const {
     std::array<FactSet, kOverlaps.size()> out{};
     for (const bool overlap : kOverlaps) {
+      if (overlap && layout.ep == 1) continue;  // there is no exchange
       layout.ep_overlap = overlap;
       out[overlap ? 1 : 0] = inner & facts_.ranks(layout);
     }

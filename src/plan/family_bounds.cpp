@@ -458,11 +458,7 @@ FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slice_inde
   const HardwareSpec& hw = *in_.request->hw;
   const Slice& slice = in_.request->slices[slice_index];
   MeshChannels<double> out;
-  for (const Placement& placement : placements(hw, slice, {l.tp, 1, 1, slice.chips / l.tp, 1})) {
-    const Channel<double> tp = make_channel(hw, slice, in_.network, placement.of(MeshDim::kTp), "tp");
-    if (out.tp.size == 1) out.tp = tp;
-    lower(out.tp, tp);
-  }
+  out.tp = tensor_channel(slice_index, l.tp);
   const std::int64_t expert_stride = l.etp == 1 ? 1 : l.tp;  // experts fold over tensor ranks first, or beside them
   if (l.ep > 1 && !hw.is_torus()) {
     out.ep = alone({.slice = slice_index, .size = l.ep, .stride = expert_stride, .experts = true});
@@ -482,6 +478,21 @@ FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slice_inde
   out.cp.links = kOwnLink << 1;
   out.ep.links = kOwnLink << 2;
   return bounds_.emplace(key, BoundChannels{out, known_.network_of(out)}).first->second;
+}
+
+/// The fastest that any placement gives.
+const Channel<double>& FamilySearch::tensor_channel(std::size_t slice_index, std::int64_t tp) {
+  const auto [at, added] = tensor_.try_emplace({slice_index, tp});
+  if (!added) return at->second;
+  const HardwareSpec& hw = *in_.request->hw;
+  const Slice& slice = in_.request->slices[slice_index];
+  Channel<double>& out = at->second;
+  for (const Placement& placement : placements(hw, slice, {tp, 1, 1, slice.chips / tp, 1})) {
+    const Channel<double> placed = make_channel(hw, slice, in_.network, placement.of(MeshDim::kTp), "tp");
+    if (out.size == 1) out = placed;
+    lower(out, placed);
+  }
+  return out;
 }
 
 /// Whether the machine has a place for the layout.

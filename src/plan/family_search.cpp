@@ -56,6 +56,7 @@ void FamilySearch::enter(const Family& family) {
   }
   bound_ = &bound;  // machines whose phases are the same still differ in their hosts
   bound_->channels.pp = {};
+  bound_pp_ = 0;
   family_ = &family;
   on_mesh_by_ = nullptr;
   // Later families rarely meet the members of the first again: what is kept for them may go.

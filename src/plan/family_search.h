@@ -246,10 +246,13 @@ class FamilySearch {
     MeshChannels<double> channels;
     RunBounds::Network network = 0;
   };
+  const Channel<double>& tensor_channel(std::size_t slice, std::int64_t tp);
   BoundChannels& bound_channels(std::size_t slice, const Layout& layout);
   /// Those of the family, with that of a member's pipeline.
   const MeshChannels<double>& bound_channels_of(const Branch& branch) {
-    bound_->channels.pp = alone({branch.slice, branch.layout.pp, branch.layout.tp});
+    if (std::exchange(bound_pp_, branch.layout.pp) != branch.layout.pp) {
+      bound_->channels.pp = alone({branch.slice, branch.layout.pp, branch.layout.tp});
+    }
     return bound_->channels;
   }
   MeshChannels<double> unplaced(std::size_t slice, const Layout& layout);
@@ -282,6 +285,7 @@ class FamilySearch {
   RecipeVerdicts verdicts_;
   FactSet on_another_loss_ = 0;     ///< of the stack's facts
   const Family* family_ = nullptr;  ///< being visited or bounded
+  std::int64_t bound_pp_ = 0;       ///< the pipeline that bound_ has; 0: none yet
   BoundChannels* bound_ = nullptr;  ///< of bounds_: what bound_phases_ were computed on, with a member's pipeline
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
   static constexpr std::size_t kPolicies = std::size_t{kRematCount} * 32;
@@ -330,7 +334,8 @@ class FamilySearch {
   ShardingWays own_ways_;                                           ///< of a member that may differ from all others
   std::vector<StageShape> whole_model_;                             ///< on one stage
   std::map<std::array<std::int64_t, 5>, BoundChannels> bounds_;
-  std::pair<std::array<std::int64_t, 5>, BoundChannels*> last_bounds_{};  ///< those of a family come together
+  std::map<std::pair<std::size_t, std::int64_t>, Channel<double>> tensor_;  ///< by slice and tp
+  std::pair<std::array<std::int64_t, 5>, BoundChannels*> last_bounds_{};    ///< those of a family come together
   std::map<std::array<std::int64_t, 6>, bool> placeable_;
   std::pair<std::array<std::int64_t, 6>, bool> last_placeable_{};
   struct HashAlone {
