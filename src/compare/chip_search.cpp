@@ -1,10 +1,8 @@
 #include "compare/chip_search.h"
 
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <vector>
 
 #include "base/check.h"
 #include "model/accounting.h"
@@ -39,30 +37,41 @@ ChipSearch::ChipSearch(const TrainQuestion& question, const ResolvedQuestion& jo
 }
 
 SizeAnswer ChipSearch::fewest(const RunLimits& limits) const {
-  std::vector<std::int64_t> counts;
-  for (std::int64_t n = built_from(1, limits.most_chips); n != 0; n = built_from(n + 1, limits.most_chips)) {
-    const std::optional<double> longest = limits.longest(static_cast<double>(n));
-    if (!longest || least_time_s(static_cast<double>(n)) <= *longest) counts.push_back(n);
-  }
-  SizeAnswer out;
-  std::mutex mutex;  // of what is found
-  std::atomic<std::size_t> next = 0, end = counts.size();
-  const auto search = [&] {
-    for (std::size_t i = next++; i < end && !stopped(); i = next++) {
-      const std::optional<double> longest = limits.longest(static_cast<double>(counts[i]));
-      std::optional<SizedPlan> found = plan_within(counts[i], longest, 1);
-      // What a run takes beside its steps is known of the plan alone.
-      if (!found || (longest && found->plan.figures.run->time_s > *longest * kExactlyInTime)) continue;
-      const std::lock_guard lock(mutex);
-      if (i >= end) continue;
-      end = i;
-      out.found = std::move(found);
+  struct Count {
+    std::int64_t chips = 0;
+    std::optional<double> longest;
+    std::size_t number = 0;  ///< of those searched, from 1
+  };
+  std::mutex mutex;  // of what follows
+  Count last;        // that a thread took
+  SizeAnswer out;    // once it has a plan, nobody takes a larger count
+  const auto take = [&]() -> std::optional<Count> {
+    const std::lock_guard lock(mutex);
+    for (;;) {
+      if (out.found || stopped()) return std::nullopt;
+      const std::int64_t chips = built_from(last.chips + 1, limits.most_chips);
+      if (chips == 0) return std::nullopt;
+      last.chips = chips;
+      last.longest = limits.longest(static_cast<double>(chips));
+      if (!last.longest || least_time_s(static_cast<double>(chips)) <= *last.longest) break;
     }
+    ++last.number;
+    return last;
   };
   Threads threads;
-  threads.run(threads.count(), [&](std::size_t, std::size_t) { search(); });
-  if (stopped()) return {.counts = std::min<std::size_t>(next, counts.size()), .complete = false};
-  out.counts = std::min(end + 1, counts.size());
+  threads.run(threads.count(), [&](std::size_t, std::size_t) {
+    while (const std::optional<Count> count = take()) {
+      std::optional<SizedPlan> found = plan_within(count->chips, count->longest, 1);
+      // What a run takes beside its steps is known of the plan alone.
+      if (!found || (count->longest && found->plan.figures.run->time_s > *count->longest * kExactlyInTime)) continue;
+      const std::lock_guard lock(mutex);
+      if (out.found && out.counts < count->number) continue;
+      out.counts = count->number;
+      out.found = std::move(found);
+    }
+  });
+  if (stopped()) return {.counts = last.number, .complete = false};
+  if (!out.found) out.counts = last.number;
   return out;
 }
 
