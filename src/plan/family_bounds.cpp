@@ -423,7 +423,8 @@ const std::vector<FamilySearch::OnMesh>& FamilySearch::on_mesh_of(const Member& 
   on_mesh_.clear();
   for (const ShardingOptions::Option& option : member.shardings->options) {
     const Layout layout = sharded(member.branch->layout, {option.zero, option.fsdp});
-    OnMesh& out = on_mesh_.emplace_back(unplaced(member.branch->slice, layout));
+    OnMesh& out = on_mesh_.emplace_back();
+    out.channels = unplaced(member.branch->slice, layout);
     const bool gathers = layout.zero == 3 && out.channels.shard.size > 1;
     if (gathers) out.gathers = gather_times(input(member.stages, layout, out.channels));
   }

@@ -10,6 +10,7 @@
 namespace scalecalc {
 
 struct Threads::Arena {
+  explicit Arena(std::size_t threads) : arena(static_cast<int>(threads)) {}
   tbb::task_arena arena;
 };
 
@@ -19,7 +20,7 @@ Threads::Threads(std::size_t count)
     : count_(count > 0                                 ? count
              : tbb::task::current_context() != nullptr ? 1
                                                        : usable_cores()) {
-  if (count_ > 1) arena_ = std::make_unique<Arena>(tbb::task_arena(static_cast<int>(count_)));
+  if (count_ > 1) arena_ = std::make_unique<Arena>(count_);
 }
 Threads::~Threads() = default;
 

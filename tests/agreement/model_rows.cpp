@@ -142,9 +142,10 @@ void cache_rows(Rows& rows) {
         Cache{"gemma-3-27b", "bf16", whole, "2", " * 2 / 8"}, Cache{"gpt-oss-20b", "bf16", whole, "2", " * 2 / 8"},
         Cache{"jamba-v0.1", "bf16", whole, "2", " * 2 / 8"},
         Cache{"qwen3-next-80b-a3b", "bf16", whole, "2", " * 2 / 8"},
-        // Stages of it have one or two of its ten layers of full attention: an eighth of the heads on each of eight ranks.
-        Cache{"minimax-m1", "bf16", "tp=8", "8", " * 8 / 8"},
-        Cache{"deepseek-v3", "bf16", "tp=8", "8", " / 8"}, Cache{"deepseek-v3.2", "bf16", "tp=8", "8", " / 8"}}) {
+        // Stages of it have one or two of its ten layers of full attention: an eighth of the heads on each of eight
+        // ranks.
+        Cache{"minimax-m1", "bf16", "tp=8", "8", " * 8 / 8"}, Cache{"deepseek-v3", "bf16", "tp=8", "8", " / 8"},
+        Cache{"deepseek-v3.2", "bf16", "tp=8", "8", " / 8"}}) {
     rows.push_back({"KV bytes of a sequence of 8192, " + c.kv,
                     c.model,
                     {{"model " + c.model + " --seq 8192 --kv " + c.kv, "kv_bytes_per_sequence"},
