@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -92,7 +92,7 @@ class RunBounds {
     std::unordered_map<Key, Known, Hash> known;
     std::unordered_map<WaysKey, ShardingWays, Hash> ways;
     std::unordered_map<InnerDegrees, std::shared_ptr<const NetworkCost<double>>, Hash> costs;
-    std::deque<InnerDegrees> order;  ///< of costs, the oldest first
+    std::list<InnerDegrees> order;  ///< of costs, the oldest first; an empty deque takes memory
     std::map<Degrees, std::shared_ptr<const NetworkCost<double>>> parameters;
   };
   static constexpr std::size_t kStripes = 32;
