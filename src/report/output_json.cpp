@@ -191,7 +191,7 @@ void flatten(const Record& record, const std::string& around, bool in_csv, bool 
 std::string output_rows(const Output& output, bool all) {
   const bool one = !all && output.answer;
   const Block* block = record_block(output);
-  if (!one && (block == nullptr || block->records.empty())) return "";
+  if (block == nullptr ? !one : block->records.empty()) return "";
   Json head = Json::object();
   if (output.line_head) flatten(*output.line_head, "", true, output.keeps_points, {}, head);
   if (!output.complete) head["partial"] = true;
