@@ -75,7 +75,7 @@ struct HfMamba1 {
 };
 
 struct HfMamba2 {
-  Size heads, head_dim, groups, d_state, d_conv;
+  Size heads, head_dim, groups, d_state, d_conv, chunk;
   bool norm = true;
 };
 

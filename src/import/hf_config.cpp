@@ -466,6 +466,7 @@ void add_ssm(const HfArchitecture& m, MapBuilder& document, const SourceSpan& wh
     out.add("kind", text_node("mamba2", m.mamba2->heads.where)).add("heads", m.mamba2->heads);
     out.add("head_dim", m.mamba2->head_dim).add("groups", m.mamba2->groups);
     out.add("d_state", m.mamba2->d_state).add("d_conv", m.mamba2->d_conv);
+    if (m.mamba2->chunk.value != Mamba2Spec{}.chunk) out.add("chunk", m.mamba2->chunk);
     if (!m.mamba2->norm) out.add("norm", "false");
   }
   if (!out.empty()) document.add("ssm", out.take());

@@ -40,8 +40,12 @@ void read_mamba2_block(HfReading& r, std::int64_t d_state, std::int64_t groups) 
     r.keys.problems().add(heads.where, fmt::format("{} heads of {} are not the {} channels of the state space",
                                                    heads.value, width.value, inner));
   }
-  m.mamba2 = HfMamba2{heads, width, r.keys.size_or({"mamba_n_groups"}, groups),
-                      r.keys.size_or({"mamba_d_state"}, d_state), r.keys.size_or({"mamba_d_conv"}, 4, {1, 1000})};
+  m.mamba2 = HfMamba2{heads,
+                      width,
+                      r.keys.size_or({"mamba_n_groups"}, groups),
+                      r.keys.size_or({"mamba_d_state"}, d_state),
+                      r.keys.size_or({"mamba_d_conv"}, 4, {1, 1000}),
+                      r.keys.size_or({"chunk_size", "mamba_chunk_size"}, 256)};
   only_convolution_bias(r, {"mamba_conv_bias"}, {"mamba_proj_bias"});
 }
 
@@ -115,9 +119,12 @@ void read_pure_mamba2(HfReading& r) {
   read_layer_count(r);
   m.norms_per_layer = 1;
   for (HfLayer& layer : m.layers) layer = {.mixer = "mamba2", .ffn = "none"};
-  m.mamba2 =
-      HfMamba2{r.keys.size_or({"num_heads"}, 128), r.keys.size_or({"head_dim"}, 64), r.keys.size_or({"n_groups"}, 8),
-               r.keys.size_or({"state_size"}, 128), r.keys.size_or({"conv_kernel"}, 4, {1, 1000})};
+  m.mamba2 = HfMamba2{r.keys.size_or({"num_heads"}, 128),
+                      r.keys.size_or({"head_dim"}, 64),
+                      r.keys.size_or({"n_groups"}, 8),
+                      r.keys.size_or({"state_size"}, 128),
+                      r.keys.size_or({"conv_kernel"}, 4, {1, 1000}),
+                      r.keys.size_or({"chunk_size", "mamba_chunk_size"}, 256)};
   const Size expand = r.keys.size_or({"expand"}, 2, {1, 64});
   r.keys.find({"intermediate_size"});
   if (m.mamba2->heads.value * m.mamba2->head_dim.value != expand.value * m.d_model.value) {

@@ -19,7 +19,6 @@ namespace {
 
 constexpr double kGdnChunk = 64;         // flash-linear-attention
 constexpr double kLightningChunk = 256;  // MiniMax's Triton kernel
-constexpr double kMamba2Chunk = 256;     // mamba_ssm's default
 constexpr double kSiluFlops = 4;
 
 template <class R>
@@ -176,7 +175,7 @@ class RecurrenceBuilder {
                  TpRule::kKvColumn);
     list_.last().groups = fixed<R>(m.groups);
     convolution(inner + projected, fixed<R>(m.d_conv), true);
-    const R chunk(kMamba2Chunk);
+    const R chunk = fixed<R>(m.chunk);
     const R state = inner * states;
     list_.add({.name = "state space scan",
                .kind = OpKind::kScan,

@@ -334,6 +334,7 @@ void load_ssm(const ConfigNode& node, ModelSpec& model, Problems& problems) {
     out.groups = fields.count("groups", kWidthRange);
     out.d_state = fields.count("d_state", kWidthRange);
     out.d_conv = fields.count("d_conv", {1, 1000});
+    out.chunk = fields.optional_count("chunk", kWidthRange).value_or(out.chunk);
     out.norm = fields.flag("norm", true);
     if (out.heads % out.groups != 0) {
       problems.add(fields.span(), fmt::format("heads ({}) must be a multiple of groups ({})", out.heads, out.groups));

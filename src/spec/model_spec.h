@@ -204,7 +204,8 @@ struct Mamba2Spec {
   std::int64_t groups = 0;  ///< of heads that share their state projections
   std::int64_t d_state = 0;
   std::int64_t d_conv = 0;
-  bool norm = true;  ///< the gated output is normed
+  std::int64_t chunk = 256;  ///< tokens that the scan multiplies as one block; mamba_ssm's default
+  bool norm = true;          ///< the gated output is normed
   std::int64_t d_inner() const { return heads * head_dim; }
 };
 

@@ -350,6 +350,12 @@ TEST(HfConfig, ListsMustHaveAnItemForEachLayer) {
   EXPECT_EQ(problems(nemotron), "4: 'num_hidden_layers' is 8, and the pattern has 3 layers\n");
   nemotron["num_hidden_layers"] = 3;
   EXPECT_EQ(problems(nemotron), "");
+  EXPECT_EQ(spec(nemotron).mamba2->chunk, 128) << "NemotronHConfig's default";
+  for (const char* key : {"chunk_size", "mamba_chunk_size"}) {
+    Json own = nemotron;
+    own[key] = 64;
+    EXPECT_EQ(spec(own).mamba2->chunk, 64) << key;
+  }
   nemotron["hybrid_override_pattern"] = "M?*";
   EXPECT_EQ(problems(nemotron),
             "10: layer '?' is not known of family 'nemotron_h' | known: M mamba, * attention, - mlp, E moe\n");

@@ -238,6 +238,9 @@ TEST(RecurrenceOps, MambaTwo) {
   EXPECT_EQ(scan.recurrence, 7 * 8 * 16 * 32) << "as Megatron-LM counts";
   EXPECT_EQ(scan.flops, 2 * 256 * 2 * 32 + 8 * 2 * 256 * 16 + 4 * 4096) << "products of groups and heads in chunks";
   EXPECT_EQ(named(ops, "state projection").groups, 2);
+  model.mamba2->chunk = 128;
+  EXPECT_EQ(named(ops_of(model, {MixerKind::kMamba2, FfnKind::kNone}), "state space scan").flops,
+            2 * 128 * 2 * 32 + 8 * 2 * 128 * 16 + 4 * 4096);
 }
 
 TEST(FfnOps, GroupsOfLayersHaveWidthsOfTheirOwn) {
