@@ -221,17 +221,22 @@ Block kept_block(const ModelQuestion& q, const ModelFigures& f) {
   return out;
 }
 
+/// Whether some layers stop growing at a window or a chunk: then a long sequence takes less a token than a short one.
+bool has_windows(const ModelFigures& f) { return f.kv_unlimited_bytes_per_token < f.kv_bytes_per_token; }
+
 /// What one sequence keeps while it is generated.
 Block cache_block(const ModelQuestion& q, const ModelFigures& f) {
+  const bool windows = has_windows(f);
   Record r;
-  r.figures = {
-      figure("kv_bytes_per_token", "bytes a token", Format::kBytes, Cell(f.kv_bytes_per_token)),
-      figure("kv_unlimited_bytes_per_token", "of it without end", Format::kBytes, Cell(f.kv_unlimited_bytes_per_token)),
-      figure("kv_elements_per_token", "", Format::kCount, Cell(f.kv_elements_per_token)),
-      figure("kv_bytes_per_sequence", fmt::format("a sequence of {}", length_text(q.seq)), Format::kBytes,
-             Cell(f.kv_bytes_per_sequence)),
-      figure("kv_state_bytes", "of it that does not grow", Format::kBytes,
-             f.kv_state_bytes > 0 ? Cell(f.kv_state_bytes) : Cell{})};
+  r.figures = {figure("kv_unlimited_bytes_per_token", windows ? "a token of a long sequence" : "", Format::kBytes,
+                      Cell(f.kv_unlimited_bytes_per_token)),
+               figure("kv_bytes_per_token", windows ? "until the windows are full" : "bytes a token", Format::kBytes,
+                      Cell(f.kv_bytes_per_token)),
+               figure("kv_elements_per_token", "", Format::kCount, Cell(f.kv_elements_per_token)),
+               figure("kv_bytes_per_sequence", fmt::format("a sequence of {}", length_text(q.seq)), Format::kBytes,
+                      Cell(f.kv_bytes_per_sequence)),
+               figure("kv_state_bytes", "of it that does not grow", Format::kBytes,
+                      f.kv_state_bytes > 0 ? Cell(f.kv_state_bytes) : Cell{})};
   std::vector<Record> kinds;
   for (const LayerCache& kind : f.cache) {
     kinds.push_back(
@@ -265,6 +270,7 @@ Block moe_block(const ModelSpec& model) {
 Record list_record(const ModelSpec& model) {
   const auto known = [](const std::string& text) { return text.empty() ? Cell{} : Cell(text); };
   const ParameterCount count = count_parameters(model);
+  const KvCache kv = kv_cache(model);
   return {{figure("name", "name", Format::kText, Cell(model.name)),
            with_importance(figure("title", "model", Format::kText, Cell(model.title)), 6),
            with_importance(figure("vendor", "vendor", Format::kText, known(model.vendor)), 5),
@@ -274,9 +280,10 @@ Record list_record(const ModelSpec& model) {
            figure("layers", "layers", Format::kInteger, Cell(static_cast<double>(model.layers()))),
            with_importance(figure("d_model", "d_model", Format::kInteger, Cell(static_cast<double>(model.d_model))), 3),
            with_importance(figure("max_seq", "context", Format::kInteger, Cell(static_cast<double>(model.max_seq))), 1),
-           with_importance(figure("kv_bytes_per_token", "KV a token, bf16", Format::kBytes,
-                                  Cell(kv_cache(model).bytes_per_token({}))),
-                           2)}};
+           with_importance(figure("kv_unlimited_bytes_per_token", "KV a token, bf16", Format::kBytes,
+                                  Cell(kv.unlimited_bytes_per_token({}))),
+                           2),
+           figure("kv_bytes_per_token", "", Format::kBytes, Cell(kv.bytes_per_token({})))}};
 }
 
 /// What the weights' bytes are of: the format asked for, or that of most of the checkpoint.
@@ -289,10 +296,14 @@ std::string model_headline(const ModelSpec& model, const ModelQuestion& q, const
   const auto count = [](const Traced& value) { return compact_count(value.value()); };
   const auto flops = [](const FlopsOf<Traced>& value) { return text_of(Cell(value.value().value()), Format::kFlops); };
   const bool sparse = f.active.value() < f.total.value();
-  return fmt::format(
-      "{} parameters{}, {} of weights in {}; {} a token to train, {} to read it; {} of KV cache a token in {}",
-      count(f.total), sparse ? ", " + count(f.active) + " active" : "", bytes_text(f.bytes.value().value()),
-      weight_format(model, q), flops(f.training), flops(f.forward), bytes_text(f.kv_bytes_per_token), name_of(q.kv));
+  const std::string grows = bytes_text(f.kv_unlimited_bytes_per_token);
+  const std::string cache =
+      has_windows(f) ? fmt::format("{} of KV cache a token of a long sequence, {} until the windows are full, in {}",
+                                   grows, bytes_text(f.kv_bytes_per_token), name_of(q.kv))
+                     : fmt::format("{} of KV cache a token in {}", grows, name_of(q.kv));
+  return fmt::format("{} parameters{}, {} of weights in {}; {} a token to train, {} to read it; {}", count(f.total),
+                     sparse ? ", " + count(f.active) + " active" : "", bytes_text(f.bytes.value().value()),
+                     weight_format(model, q), flops(f.training), flops(f.forward), cache);
 }
 
 }  // namespace
@@ -322,7 +333,7 @@ Output model_output(const ModelSpec& model, const ModelQuestion& question, const
                                        "attention_break_even_tokens.exact"};
   if (batch) brief_flops.insert(brief_flops.end(), {"batch_flops.forward.total", "batch_flops.training.total"});
   add(flops_block(question, f), std::move(brief_flops));
-  add(cache_block(question, f), {"kv_bytes_", "kv_state_bytes"});
+  add(cache_block(question, f), {"kv_unlimited_", "kv_bytes_", "kv_state_bytes"});
   if (model.moe) out.blocks.push_back(moe_block(model));
   for (Block block : {layers_block(question, f), contexts_block(f), kept_block(question, f)}) {
     const bool asked = (block.key == "contexts" && question.contexts_asked) || (block.key == "layers" && batch);

@@ -51,6 +51,22 @@ TEST(ModelOutput, HoldsTheKeysOfTheContract) {
   EXPECT_FALSE(json["explain"].empty());
 }
 
+// Two full layers and two with a window: a long sequence adds half of what a short one does.
+TEST(ModelOutput, TheHeadlineNamesWhatALongSequenceTakesFirst) {
+  ModelSpec model = test::dense_model();
+  model.attention.window = 256;
+  model.kinds = {{MixerKind::kFull, FfnKind::kDense}, {MixerKind::kSliding, FfnKind::kDense}};
+  model.layer_kind = {0, 0, 1, 1};
+  const double each = 2.0 * static_cast<double>(model.attention.kv_heads * model.attention.head_dim) * 2.0;
+  const ordered_json json = json_of(model, {.seq = 2048});
+  EXPECT_EQ(json["kv_unlimited_bytes_per_token"], 2 * each);
+  EXPECT_EQ(json["kv_bytes_per_token"], 4 * each);
+  const std::string text = output_of(model, {.seq = 2048}).headline.front().text;
+  const std::size_t grows = text.find(bytes_text(2 * each) + " of KV cache a token of a long sequence");
+  ASSERT_NE(grows, std::string::npos) << text;
+  EXPECT_GT(text.find(bytes_text(4 * each) + " until the windows are full"), grows) << text;
+}
+
 TEST(ModelOutput, AFigureThatDoesNotExistIsNull) {
   ModelSpec model = test::dense_model();
   model.attention.window = 256;
