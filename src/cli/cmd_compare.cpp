@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/compare_options.h"
 #include "cli/output_command.h"
@@ -30,8 +31,12 @@ ExitCode judged(const std::vector<ExpectationResult>& results, const Arguments& 
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   bool holds = true;
   for (const ExpectationResult& r : results) {
+    if (!r.unpriced.empty()) {
+      log.failure(fmt::format("--expect {} was judged among the systems with a price; none is known for {}", r.text,
+                              join_and(r.unpriced)));
+    }
     if (r.holds) continue;
-    log.warning(fmt::format("--expect {} does not hold: {}", r.text, r.found.empty() ? "none is" : r.found));
+    log.failure(fmt::format("--expect {} does not hold: {}", r.text, r.found.empty() ? "none is" : r.found));
     holds = false;
   }
   return holds ? ExitCode::kAnswered : ExitCode::kCheckFailed;

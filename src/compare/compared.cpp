@@ -206,6 +206,14 @@ void rank_systems(const std::vector<ComparedSystem*>& rows, bool preemptions_cou
   }
 }
 
+std::vector<std::string> without_price(const std::vector<const ComparedSystem*>& rows) {
+  std::vector<std::string> out;
+  for (const ComparedSystem* row : rows) {
+    if (row->answered() && !row->usd) out.push_back(row->label);
+  }
+  return out;
+}
+
 std::vector<std::size_t> order_by(RankBy by, const std::vector<const ComparedSystem*>& rows) {
   const auto key = [&](std::size_t i) {
     const std::size_t rank = by == RankBy::kTime ? rows[i]->rank_time : rows[i]->rank_cost;
@@ -265,8 +273,9 @@ std::vector<ExpectationResult> check_expectations(const std::vector<Expectation>
       return (row->label == e.system || row->hardware == e.system) &&
              std::find(found.begin(), found.end(), row->label) != found.end();
     });
-    out.push_back(
-        {fmt::format("{}={}", kExpectedKeyNames[static_cast<std::size_t>(e.key)], e.system), holds, join(found, ", ")});
+    const bool by_price = e.key == ExpectedKey::kCheapest;
+    out.push_back({fmt::format("{}={}", kExpectedKeyNames[static_cast<std::size_t>(e.key)], e.system), holds,
+                   join(found, ", "), by_price ? without_price(rows) : std::vector<std::string>{}});
   }
   return out;
 }

@@ -123,6 +123,8 @@ std::vector<const ComparedSystem*> pointers_to(const std::vector<Row>& rows) {
 /// Fills in the ranks. Unless `preemptions_counted`, dollars of preemptible chips are those of a run that is never
 /// preempted, so they are ranked only if nobody's are of others.
 void rank_systems(const std::vector<ComparedSystem*>& rows, bool preemptions_counted = false);
+/// Labels of the answered systems that have no price, so that "cheapest" says nothing about them.
+std::vector<std::string> without_price(const std::vector<const ComparedSystem*>& rows);
 /// Best first by this; then those without such a figure, then those not answered, each in the order given.
 std::vector<std::size_t> order_by(RankBy by, const std::vector<const ComparedSystem*>& rows);
 /// A label for each row, as short as tells them apart. `sizes`: "2x4096" or empty, for each row.
@@ -143,7 +145,8 @@ struct Expectation {
 struct ExpectationResult {
   std::string text;  ///< "cheapest=tpu-v5p"
   bool holds = false;
-  std::string found;  ///< labels of those that are; empty: none is
+  std::string found;                  ///< labels of those that are; empty: none is
+  std::vector<std::string> unpriced;  ///< of "cheapest": labels of the answered systems that have no price
 };
 
 /// UserError for a system that is not among the rows. What no row is (nothing has a price) holds for none.

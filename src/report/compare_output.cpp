@@ -95,16 +95,16 @@ class RunOutput {
           {c_.complete ? "none of the systems can do it" : "interrupted before any system was answered", Role::kBad});
       return;
     }
-    for (const RankBy by : {RankBy::kTime, RankBy::kCost}) {
-      const std::string who = winners(rows_, by);
-      if (who.empty()) continue;
-      const auto first = std::find_if(rows_.begin(), rows_.end(), [&](const ComparedSystem* row) {
-        return (by == RankBy::kTime ? row->rank_time : row->rank_cost) == 1;
-      });
-      out_.summary.push_back({by == RankBy::kTime ? fmt::format("fastest: {}, {}", who, seconds_text(*(*first)->time_s))
-                                                  : fmt::format("cheapest: {}, {}", who, compact_usd(*(*first)->usd)),
-                              Role::kGood});
+    const auto first = [&](std::size_t ComparedSystem::*rank) {
+      const auto at = std::find_if(rows_.begin(), rows_.end(), [&](const auto* row) { return row->*rank == 1; });
+      return at == rows_.end() ? nullptr : *at;
+    };
+    if (const ComparedSystem* row = first(&ComparedSystem::rank_time)) {
+      say(out_.summary, Role::kGood, "fastest: {}, {}", winners(rows_, RankBy::kTime), seconds_text(*row->time_s));
     }
+    const ComparedSystem* least = first(&ComparedSystem::rank_cost);
+    const std::string line = cheapest_line(rows_, least == nullptr ? "" : compact_usd(*least->usd));
+    if (!line.empty()) out_.summary.push_back({line, Role::kGood});
     add_unranked(out_, rows_);
   }
 

@@ -99,6 +99,17 @@ std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by) {
   return join_and(out);
 }
 
+std::string cheapest_line(const std::vector<const ComparedSystem*>& rows, const std::string& usd) {
+  const std::vector<std::string> unpriced = without_price(rows);
+  const std::string who = winners(rows, RankBy::kCost);
+  if (unpriced.empty()) return who.empty() ? "" : fmt::format("cheapest: {}, {}", who, usd);
+  const auto priced =
+      std::count_if(rows.begin(), rows.end(), [](const ComparedSystem* row) { return row->answered() && row->usd; });
+  const std::string missing = fmt::format("no price for {} (--price {}=USD)", join_and(unpriced), unpriced.front());
+  if (who.empty()) return fmt::format("cheapest: unknown, {}", missing);
+  return fmt::format("cheapest of the {} with a price: {}, {}; {}", priced, who, usd, missing);
+}
+
 void add_unranked(Output& output, const std::vector<const ComparedSystem*>& rows, std::string_view of) {
   std::vector<std::string> out;
   for (const ComparedSystem* row : rows) {

@@ -42,6 +42,9 @@ void add_break_even(Output& output, const std::vector<PricedRow>& rows);
 void add_expectations(Output& output, const std::vector<ExpectationResult>& results);
 /// "fastest", "cheapest": the rows of rank 1 with their figures.
 std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by);
+/// "cheapest: h100-sxm, $22.1k"; where systems have no price, of how many priced ones, and which have none.
+/// `usd` is the winner's cost in words. Without any price it says so. Empty if no system was answered.
+std::string cheapest_line(const std::vector<const ComparedSystem*>& rows, const std::string& usd);
 /// A line of the summary with what is left out of "cheapest" and its dollars; `of`: " a million output tokens".
 void add_unranked(Output& output, const std::vector<const ComparedSystem*>& rows, std::string_view of = "");
 /// What either comparison says of the question beside its flags.

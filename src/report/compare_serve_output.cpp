@@ -59,12 +59,13 @@ class ServiceOutput {
           {c_.complete ? "none of the systems can do it" : "interrupted before any system was answered", Role::kBad});
       return;
     }
-    for (const ComparedService& row : c_.systems) {
-      if (row.rank_cost != 1) continue;
-      say(out_.summary, Role::kGood, "cheapest: {}, {} a million {}", winners(rows_, RankBy::kCost),
-          compact_usd(*row.usd), texts_ ? "texts" : "output tokens");
-      break;
-    }
+    const auto least = std::find_if(c_.systems.begin(), c_.systems.end(),
+                                    [](const ComparedService& row) { return row.rank_cost == 1; });
+    const std::string line = cheapest_line(
+        rows_, least == c_.systems.end()
+                   ? ""
+                   : fmt::format("{} a million {}", compact_usd(*least->usd), texts_ ? "texts" : "output tokens"));
+    if (!line.empty()) out_.summary.push_back({line, Role::kGood});
     for (const ComparedService& row : c_.systems) {
       if (row.rank_time != 1) continue;
       say(out_.summary, Role::kGood, "fastest: {}, a request in {}", winners(rows_, RankBy::kTime),

@@ -126,6 +126,7 @@ class ServeOutput {
     say(out_.headline, Role::kHeading, "{}: {} on {} chip{}{}, batch {}", best_words(), describe(p.layout), p.chips,
         p.chips == 1 ? "" : "s", several() ? " of " + a_.systems[p.system].hw->name : "", batch_text(p));
     out_.headline.push_back({figures_text(p), Role::kGood});
+    if (q_.objective == ServeObjective::kCost) say_unpriced();
     if (p.pools) {
       pools_text(*p.pools, describe(p.layout));
     }
@@ -137,6 +138,17 @@ class ServeOutput {
           s.break_even_batch ? fmt::format("it pays up to {:g} sequences of a replica", *s.break_even_batch)
                              : std::string("it pays at every batch that fits"));
     }
+  }
+
+  /// A system without a price cannot be the cheapest, however cheap it is.
+  void say_unpriced() {
+    std::vector<std::string> names;
+    for (const ServeSystem& s : a_.systems) {
+      if (!s.usd_per_chip_hour) names.push_back(s.hw->name);
+    }
+    if (names.empty()) return;
+    say(out_.headline, Role::kWarning, "no price for {}: not compared by cost (--price USD sets one for all)",
+        join_and(names));
   }
 
   void pools_text(const PoolSplit& s, const std::string& decode) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostic.h"
+#include "report/compare_parts.h"
 
 namespace scalecalc {
 namespace {
@@ -41,6 +42,20 @@ TEST(RankSystems, EqualFiguresShareARankAndWhatHasNoneHasNoRank) {
   EXPECT_EQ(rows.all[1].rank_cost, 1U);
   EXPECT_EQ(rows.all[0].rank_cost, 2U);
   EXPECT_EQ(rows.all[3].rank_cost, 0U);
+}
+
+TEST(RankSystems, SystemsWithoutAPriceAreNamed) {
+  Rows rows;
+  const auto ranked = rows.ranked();
+  EXPECT_EQ(without_price(ranked), std::vector<std::string>{"d"}) << "c has no answer to price";
+  EXPECT_EQ(check_expectations({{ExpectedKey::kCheapest, "b"}}, ranked).front().unpriced,
+            std::vector<std::string>{"d"});
+  EXPECT_TRUE(check_expectations({{ExpectedKey::kFastest, "a"}}, ranked).front().unpriced.empty());
+  EXPECT_EQ(cheapest_line(ranked, "$3.00"), "cheapest of the 2 with a price: b, $3.00; no price for d (--price d=USD)");
+  for (ComparedSystem& row : rows.all) row.usd = std::nullopt;
+  EXPECT_EQ(cheapest_line(rows.ranked(), ""), "cheapest: unknown, no price for a, b and d (--price a=USD)");
+  for (ComparedSystem& row : rows.all) row.usd = 1;
+  EXPECT_EQ(cheapest_line(rows.ranked(), "$1.00"), "cheapest: a, b and d, $1.00");
 }
 
 // a costs 5, b 3: as spot chips b is cheapest only among its like, or where it is said how often chips are lost.
