@@ -186,6 +186,7 @@ struct AtomicFile::State {
   std::string path;
   std::string target;
   std::unique_ptr<Unfinished> temporary;
+  std::unique_ptr<ClaimedOutput> claim;  ///< of a temporary's target
   Descriptor file{-1, false};
 
   State(std::string given, std::string resolved, std::unique_ptr<Unfinished> unfinished, int fd, bool owned)
@@ -211,6 +212,7 @@ AtomicFile::AtomicFile(std::string path) {
     state_ = std::make_unique<State>(path, target, nullptr, fd, true);
     return;
   }
+  auto claim = std::make_unique<ClaimedOutput>(target);
   const std::filesystem::path place(target);
   int fd = -1;
   int error = 0;
@@ -222,7 +224,9 @@ AtomicFile::AtomicFile(std::string path) {
   });
   if (fd < 0) cannot_write(path, std::strerror(error));
   state_ = std::make_unique<State>(path, target, std::move(temporary), fd, true);
-  if (::fchmod(fd, exists ? info.st_mode & 07777U : default_mode()) != 0) cannot_write(path, std::strerror(errno));
+  state_->claim = std::move(claim);
+  // As the file before, but never with the rights of its owner for who runs it.
+  if (::fchmod(fd, exists ? info.st_mode & 0777U : default_mode()) != 0) cannot_write(path, std::strerror(errno));
 }
 
 AtomicFile::~AtomicFile() = default;

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -27,6 +28,7 @@ std::mutex& run_files_mutex() {
 struct RunFiles::Files {
   std::set<FileId> read;
   std::set<FileId> written;
+  std::set<std::string> claimed;  ///< places of outputs that are not yet written
 };
 
 namespace {
@@ -56,6 +58,26 @@ RunFiles::~RunFiles() {
   of_thread = before_;
   const std::lock_guard lock(run_files_mutex());
   running.erase(files_.get());
+}
+
+ClaimedOutput::ClaimedOutput(const std::string& target) {
+  std::error_code unknown;
+  const std::filesystem::path path(target);
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  place_ = (std::filesystem::weakly_canonical(parent, unknown) / path.filename()).string();
+  const std::lock_guard lock(run_files_mutex());
+  RunFiles::Files* const now = files_now();
+  if (now == nullptr || unknown) return;
+  if (!now->claimed.insert(place_).second) {
+    throw UserError({Diagnostic{SourceSpan{.file = target}, "two outputs would be written to this file, and one lost",
+                                "name a file for each of them"}});
+  }
+  files_ = now;
+}
+
+ClaimedOutput::~ClaimedOutput() {
+  const std::lock_guard lock(run_files_mutex());
+  if (files_ != nullptr && running.contains(files_)) files_->claimed.erase(place_);
 }
 
 void note_input(int fd, const std::string& path) {

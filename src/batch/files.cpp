@@ -110,6 +110,8 @@ void OpenFile::sync() {
 
 LineReader::LineReader(OpenFile file, std::size_t buffer) : file_(std::move(file)), chunk_(buffer) {}
 
+LineReader::LineReader(std::string path, std::size_t buffer) : path_(std::move(path)), chunk_(buffer) {}
+
 std::optional<std::string_view> LineReader::next() {
   std::size_t searched = used_;
   for (;;) {
@@ -123,7 +125,9 @@ std::optional<std::string_view> LineReader::next() {
     used_ = 0;
     searched = buffer_.size();
     buffer_.resize(searched + chunk_);
+    if (!path_.empty()) file_ = OpenFile::for_reading(path_);
     const std::size_t got = file_.read_at(at_, buffer_.data() + searched, chunk_);
+    if (!path_.empty()) file_ = OpenFile();
     buffer_.resize(searched + got);
     at_ += got;
     if (got == 0) return std::nullopt;
@@ -200,7 +204,7 @@ std::string behind_links(const std::string& target) {
 
 }  // namespace
 
-void check_result_place(const std::string& target) {
+std::unique_ptr<ClaimedOutput> check_result_place(const std::string& target) {
   const fs::path path(target);
   const std::string parent = path.has_parent_path() ? path.parent_path().string() : ".";
   std::error_code ignored;
@@ -210,8 +214,9 @@ void check_result_place(const std::string& target) {
   } else if (::access(fs::exists(path, ignored) ? target.c_str() : parent.c_str(), W_OK) != 0) {
     error = errno;
   }
-  if (error == 0) return note_output(target);
-  cannot_write(target, error);
+  if (error != 0) cannot_write(target, error);
+  note_output(target);
+  return is_special(target) ? nullptr : std::make_unique<ClaimedOutput>(behind_links(target));
 }
 
 DirectoryLock::DirectoryLock(std::string directory) : directory_(std::move(directory)) {

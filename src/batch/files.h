@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/io.h"
+#include "base/run_files.h"
 
 namespace scalecalc {
 
@@ -56,6 +57,8 @@ class OpenFile {
 class LineReader {
  public:
   explicit LineReader(OpenFile file, std::size_t buffer = std::size_t{1} << 16U);
+  /// Opens the file for each piece that it reads: any number of files can be read side by side.
+  LineReader(std::string path, std::size_t buffer);
 
   /// The next line without its end; nothing at the end of the file. What follows the last line end is no line.
   std::optional<std::string_view> next();
@@ -63,6 +66,7 @@ class LineReader {
   std::uint64_t position() const { return at_ - (buffer_.size() - used_); }
 
  private:
+  std::string path_;  ///< empty: the file stays open
   OpenFile file_;
   std::size_t chunk_;
   std::uint64_t at_ = 0;  ///< of the file, behind the buffer
@@ -99,8 +103,9 @@ class DirectoryLock {
   OpenFile file_;
 };
 
-/// UserError (exit 74) if no file of this name can be written.
-void check_result_place(const std::string& target);
+/// UserError (exit 74) if no file of this name can be written. While the claim lives, no other output has the file;
+/// there is none on a device or a pipe.
+std::unique_ptr<ClaimedOutput> check_result_place(const std::string& target);
 
 /// A name for the growing file of `target`: in `directory` if a rename can take it from there to the target, else
 /// beside the target.

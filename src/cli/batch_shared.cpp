@@ -112,9 +112,10 @@ std::vector<ResultTarget> result_targets(const Arguments& arguments) {
       }
     }
   }
+  std::vector<std::unique_ptr<ClaimedOutput>> claims;
   for (const ResultTarget& target : out) {
     // An unwritable place is better known before the work than after it.
-    if (!target.path.empty()) check_result_place(target.path);
+    if (!target.path.empty()) claims.push_back(check_result_place(target.path));
   }
   return out;
 }
@@ -267,7 +268,7 @@ ExitCode merge_results(const StudyManifest& manifest, const std::string& directo
                                    found.check.expected ? "is not so in" : "holds for", grouped(found.rows));
     for (const std::string& question : found.questions) text += "\n  " + question;
     if (found.rows > found.questions.size()) text += "\n  ...";
-    log.warning(text);
+    log.failure(text);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include "base/run_files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <future>
 #include <memory>
@@ -35,6 +36,39 @@ TEST(RunFiles, NoFileIsReadAndReplaced) {
     EXPECT_TRUE(refused(test::problems_of([&] { read_text_file(path); }))) << name;
   }
   EXPECT_EQ(scratch.text("a.yaml"), "before");
+}
+
+TEST(RunFiles, TwoOutputsHaveTwoFiles) {
+  const test::Scratch scratch;
+  scratch.put("a.csv", "before");
+  std::filesystem::create_symlink("a.csv", scratch.path("link"));
+  std::filesystem::create_directory_symlink(".", scratch.path("again"));
+  const RunFiles files;
+  for (const char* first : {"a.csv", "new.csv"}) {
+    auto output = std::make_unique<AtomicFile>(scratch.path(first));
+    const std::string name = first;
+    for (const std::string& second : {name, "./" + name, "again/" + name, "again/../again/./" + name}) {
+      const std::string said = test::problems_of([&] { AtomicFile(scratch.path(second)); });
+      EXPECT_NE(said.find("two outputs"), std::string::npos) << first << " and " << second << ": " << said;
+    }
+    if (name == "a.csv") {
+      EXPECT_NE(test::problems_of([&] { AtomicFile(scratch.path("link")); }), "");
+    }
+    EXPECT_EQ(test::problems_of([&] { AtomicFile(scratch.path("other.csv")); }), "");
+    output->commit("first");
+    AtomicFile(scratch.path(first)).commit("second");  // one after the other they may
+    EXPECT_EQ(scratch.text(first), "second");
+  }
+}
+
+TEST(RunFiles, AnOutputKeepsPermissionsAndNoSetuid) {
+  const test::Scratch scratch;
+  const std::string path = scratch.put("a.csv", "before");
+  ASSERT_EQ(::chmod(path.c_str(), 06750), 0);
+  AtomicFile(path).commit("after");
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777U, 0750U);
 }
 
 TEST(RunFiles, OtherFilesAndOtherRunsMay) {
