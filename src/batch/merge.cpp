@@ -1,7 +1,6 @@
 #include "batch/merge.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -35,20 +34,11 @@ void check_states(const ShardStates& states, const StudyManifest& manifest, cons
   if (!problems.empty()) throw UserError(std::move(problems));
 }
 
-/// One file per shard is open at a time.
-void allow_open_files(std::uint64_t files) {
-  constexpr rlim_t kOthers = 64;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= files + kOthers) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, files + kOthers);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /// The lines of one shard, checked against its last one.
 class ShardLines {
  public:
   ShardLines(const std::string& path, std::string_view head, std::size_t buffer)
-      : path_(path), head_(head), lines_(OpenFile::for_reading(path), buffer) {
+      : path_(path), head_(head), lines_(path, buffer) {
     advance();
   }
 
@@ -131,7 +121,6 @@ std::string index_list(const std::vector<std::uint64_t>& numbers) {
 void merge_shards(const StudyManifest& manifest, const std::string& directory,
                   const std::function<void(std::string_view line)>& row) {
   check_states(shard_states(manifest, directory), manifest, directory);
-  allow_open_files(manifest.shards);
   const std::string head = row_head(manifest.tool_version, manifest.study.command);
   std::vector<std::unique_ptr<ShardLines>> shards;
   for (std::uint64_t shard = 0; shard < manifest.shards; ++shard) {
