@@ -9,6 +9,17 @@
 #include "launch/reading.h"
 
 namespace scalecalc {
+namespace {
+
+/// Whether a file is in the directory of the script or below once links are followed.
+bool is_below(const std::filesystem::path& file, const std::filesystem::path& script) {
+  std::error_code error;
+  const std::filesystem::path top = std::filesystem::weakly_canonical(script.parent_path() / ".", error);
+  const std::filesystem::path inside = std::filesystem::canonical(file, error).lexically_relative(top);
+  return !error && !inside.empty() && *inside.begin() != "..";
+}
+
+}  // namespace
 
 void read_named_files(LaunchText& read, const LaunchFramework& framework, const std::string& path) {
   std::vector<LaunchSetting> found;
@@ -21,7 +32,7 @@ void read_named_files(LaunchText& read, const LaunchFramework& framework, const 
     const bool leaves = inside.is_absolute() || inside.empty() || *inside.begin() == "..";
     const std::filesystem::path beside = std::filesystem::path(path).parent_path() / inside;
     std::error_code error;
-    if (leaves || !std::filesystem::is_regular_file(beside, error)) {
+    if (leaves || !std::filesystem::is_regular_file(beside, error) || !is_below(beside, path)) {
       setting.open = kUnreadFile;
       continue;
     }

@@ -160,8 +160,10 @@ TEST(LaunchCommand, NoFileOutsideOfTheScriptsDirectoryIsRead) {
   const test::Scratch directory;
   std::filesystem::create_directories(directory.path("scripts"));
   std::ofstream(directory.path("ds.json")) << R"({"zero_optimization": {"stage": 3}})";
-  for (const std::string& name :
-       {directory.path("ds.json"), std::string("../ds.json"), std::string("a/../../ds.json")}) {
+  std::filesystem::create_symlink("../ds.json", directory.path("scripts/link.json"));
+  std::filesystem::create_directory_symlink("..", directory.path("scripts/up"));
+  for (const std::string& name : {directory.path("ds.json"), std::string("../ds.json"), std::string("a/../../ds.json"),
+                                  std::string("link.json"), std::string("up/ds.json")}) {
     const LaunchReading read =
         reading_of("deepspeed --num_gpus 8 train.py --max_length 2048 --deepspeed " + name + "\n",
                    directory.path("scripts/run.sh"));
