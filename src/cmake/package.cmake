@@ -1,5 +1,6 @@
 # What is installed, and the packages made of it: ./dev package.
 include(GNUInstallDirs)
+include(${CMAKE_CURRENT_LIST_DIR}/third_party.cmake)
 set(SCALECALC_PYTHON_DIR lib/python3/dist-packages CACHE STRING "Where the Python module goes, below the prefix")
 
 if(SCALECALC_SHARED)

@@ -1,7 +1,9 @@
 """The check of plans in other people's CI (.github/actions/plan-check): holds, fails by an expectation, fails against a
 baseline. Usage: plan_check_test.py BINARY SOURCE"""
+import hashlib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,9 +21,39 @@ def check(directory, *words):
     return result.returncode, result.stdout + result.stderr
 
 
+def installs_what_was_asked_for():
+    """With an installer that writes down what it would install: nothing unless the sum is the package's."""
+    with tempfile.TemporaryDirectory() as place:
+        directory = pathlib.Path(place)
+        package = directory / "some.deb"
+        package.write_bytes(b"a package")
+        apt = directory / "apt"
+        apt.write_text('#!/bin/sh\nfor word; do case "$word" in *.deb) cp "$word" "$(dirname "$0")/installed" ;; esac; done\n')
+        apt.chmod(0o755)
+        (directory / "sudo").symlink_to("/usr/bin/env")
+        right = hashlib.sha256(b"a package").hexdigest()
+        environment = {**os.environ, "APT": str(apt), "PATH": f"{directory}:{os.environ['PATH']}"}
+
+        def install(what, total):
+            return subprocess.run(["sh", ACTION / "install.sh", what, total], capture_output=True, text=True, timeout=60,
+                                  env=environment, check=False)
+
+        for what, total in ((package, "0" * 64), (package, ""), (package, right[:-1]), (package, "x" * 64),
+                            ("http://127.0.0.1:1/some.deb", right), ("https://127.0.0.1:1/some.deb", right)):
+            failed = install(what, total)
+            assert failed.returncode != 0 and failed.stderr, (what, total, failed)
+            assert not (directory / "installed").exists(), (what, total)
+        done = install(package, right.upper())
+        assert done.returncode == 0, done
+        assert (directory / "installed").read_bytes() == b"a package"
+
+
 def main():
     action = yaml.safe_load((ACTION / "action.yml").read_text())
-    assert {"package", "study", "expect", "baseline", "tolerance"} == set(action["inputs"]), action["inputs"]
+    assert {"package", "sha256", "study", "expect", "baseline", "tolerance"} == set(action["inputs"]), action["inputs"]
+    for step in action["runs"]["steps"]:
+        assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step.get("uses", "a@" + 40 * "0")), step
+    installs_what_was_asked_for()
     with tempfile.TemporaryDirectory() as place:
         directory = pathlib.Path(place)
         (directory / "plans.yaml").write_text("command: train\narguments: [llama3-8b]\nflags: {hw: h100-sxm, tokens: 1T, top: 1}\n"

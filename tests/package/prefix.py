@@ -56,6 +56,43 @@ class Prefix:
             self.assertTrue(found and found[0].stat().st_size > 0, (root, path))
         self.assertEqual([p for p in root.rglob("*.yaml") if "studies" not in p.parts], [], "is compiled in")
 
+    def test_what_others_wrote_is_named_with_its_licence(self):
+        """SPDX 2.3: every required member, every library that is called, in dpkg's version."""
+        documents = self.prefix / "share/doc/scalecalc"
+        bill = json.loads((documents / "scalecalc.spdx.json").read_text())
+        for member in ("SPDXID", "spdxVersion", "dataLicense", "name", "documentNamespace", "creationInfo"):
+            self.assertTrue(bill[member], member)
+        self.assertEqual((bill["spdxVersion"], bill["dataLicense"], bill["SPDXID"]), ("SPDX-2.3", "CC0-1.0", "SPDXRef-DOCUMENT"))
+        self.assertRegex(bill["creationInfo"]["created"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        packages = {p["SPDXID"]: p for p in bill["packages"]}
+        self.assertEqual(len(packages), len(bill["packages"]))
+        for identifier, package in packages.items():
+            self.assertRegex(identifier, r"^SPDXRef-[A-Za-z0-9.-]+$")
+            for member in ("name", "downloadLocation", "licenseDeclared"):
+                self.assertTrue(package[member], package)
+        related = set()
+        for relationship in bill["relationships"]:
+            self.assertIn(relationship["relationshipType"], ("DESCRIBES", "DYNAMIC_LINK", "STATIC_LINK", "CONTAINS"))
+            related.add(relationship["relatedSpdxElement"])
+        self.assertEqual(related, set(packages))
+        versions = {p["name"]: p["versionInfo"] for p in bill["packages"]}
+        notices = (documents / "NOTICES").read_text()
+        for name, version in versions.items():
+            if name != "scalecalc" and not name.startswith("vega"):
+                self.assertEqual(run("dpkg-query", "-W", "-f=${Version}", name).stdout, version)
+                self.assertIn(f"================ {name} {version} (", notices)
+        library, = {p.resolve() for p in self.prefix.rglob("libscalecalc.so.0")}
+        for name in re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", library).stdout):
+            if re.match(r"ld-linux|libc[.]|libm[.]|libscalecalc", name):
+                continue
+            owners = {line.split(":")[0] for line in run("dpkg", "-S", f"*/{name}").stdout.splitlines()}
+            self.assertTrue(owners & set(versions), (name, owners))
+        for text in ("GNU LESSER GENERAL PUBLIC LICENSE", "Apache License", "Luksan"):
+            self.assertIn(text, notices)
+        if (documents / "LICENSE.vega").exists():
+            self.assertIn("Mike Bostock", notices)
+            self.assertIn("vega", versions)
+
     def test_what_is_in_it(self):
         self.holds_files(self.prefix)
 
