@@ -121,11 +121,12 @@ Output calibration_output(const Arguments& arguments, const Catalog& catalog, co
 ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
   if (arguments.has("--dump-yaml")) {
     const Session session = read_session(arguments, env);
-    const ConfigNode block =
-        block_of(arguments, Catalog(session.config_directories, session.remembered), env.interrupted);
+    const Catalog catalog(session.config_directories, session.remembered);
+    const ConfigNode block = block_of(arguments, catalog, env.interrupted);
     // Its errors come from the folds that are missing, and a file cannot say that it is partial.
     if (should_stop(env.interrupted)) throw Stopped();
     env.begin_answer();
+    say_replaced(catalog, session, env);
     write_result(env.out, write_yaml(block));
   } else {
     const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {

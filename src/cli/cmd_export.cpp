@@ -161,8 +161,11 @@ ExitCode run_export(const Arguments& arguments, Environment& env) {
   Output output = training ? export_training(saved, asked, catalog, env.interrupted, text)
                            : export_serving(saved, asked, catalog, env.interrupted, text);
   output = with_query(std::move(output), arguments);
+  note_replaced(output, catalog, session);
   if (session.perf) output.elapsed_s = watch.seconds();
   env.begin_answer();
+  Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  for (const std::string& warning : output.warnings) log.failure(warning);
   const AskedText part = asked_text(session, false);
   const TextOptions options = text_options(env, session.color);
   outputs.write(env, [&](OutputFormat format, bool to_file) {

@@ -193,6 +193,7 @@ ExitCode dump_hw(const Arguments& arguments, Environment& env) {
   const Catalog catalog(session.config_directories, session.remembered);
   const ConfigNode document = chip_document(arguments, catalog);
   load_hardware(document, catalog, Unpublished::kAllowed);  // what is printed can be read again
+  say_replaced(catalog, session, env);
   write_result(env.out, write_yaml(document));
   return ExitCode::kAnswered;
 }

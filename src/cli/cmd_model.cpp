@@ -213,6 +213,7 @@ ExitCode run_model(const Arguments& arguments, Environment& env) {
     for (const Assumption& read : import_assumptions(document)) {
       if (read.warning) log.warning(read.text);
     }
+    say_replaced(catalog, session, env);
     write_result(env.out, write_yaml(document.document));
     return ExitCode::kAnswered;
   }

@@ -83,6 +83,7 @@ ExitCode run_serve(const Arguments& typed, Environment& env) {
   OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
   Output output = answered_with(places);
+  note_replaced(output, places, session);
   if (should_stop(env.interrupted)) output.complete = false;
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   if (text.empty()) return write_output(output, session, outputs, arguments.has("--explain"), log, env);

@@ -85,6 +85,7 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
       with_query(trace_output(traced, complete), arguments,
                  {answered(question), answered(understood(question.train, found.workload, found.hw, found.model)),
                   answered(question.train.fine_tune)});
+  note_replaced(output, catalog, session);
   if (session.perf) output.elapsed_s = watch.seconds();
   if (!complete && traced.plan == nullptr) throw Stopped();
   env.begin_answer();

@@ -235,6 +235,7 @@ ExitCode run_train(const Arguments& typed, Environment& env) {
   if (session.perf) output.elapsed_s = found.search.elapsed_s;
   if (page) output.page_plots = page_plots(found, *kept, env);
   output = with_train_query(std::move(output), arguments, found);
+  note_replaced(output, catalog, session);
   if (exporting) {
     return write_launch_file(*exporting, found, output, catalog, session, outputs, question.explain, log, env);
   }

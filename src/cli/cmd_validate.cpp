@@ -117,7 +117,7 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
   if (code == ExitCode::kAnswered && env.interrupted && env.interrupted()) return ExitCode::kInterrupted;
   if (!verdict) return code;
   const Session session = read_session(arguments, env);
-  Log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty)).warning(*verdict);
+  Log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty)).failure(*verdict);
   return ExitCode::kCheckFailed;
 }
 

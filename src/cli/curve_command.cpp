@@ -44,6 +44,7 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
   log.info(fmt::format("hardware: {}", curve.job.hw.title));
   Output output = with_train_query(train_curve_output(curve, complete), arguments, curve.job);
+  note_replaced(output, catalog, session);
   if (session.perf) output.elapsed_s = watch.seconds();
   return write_output(output, session, outputs, false, log, env);
 }

@@ -9,6 +9,13 @@
 
 namespace scalecalc::cli {
 
+namespace {
+
+constexpr const char* kWarning = "warning: ";
+constexpr const char* kYellowWarning = "\x1b[33mwarning:\x1b[0m ";
+
+}  // namespace
+
 struct Log::State {
   spdlog::logger logger;
   bool colour;
@@ -27,9 +34,13 @@ Log::Log(std::ostream& err, Verbosity verbosity, bool colour)
 
 Log::~Log() = default;
 
+// The texts are arguments, never formats: names in them come from users' files.
 void Log::warning(const std::string& text) {
-  // The text is an argument, never a format: names in it come from users' files.
-  state_->logger.warn("{}{}", state_->colour ? "\x1b[33mwarning:\x1b[0m " : "warning: ", printable_lines(text));
+  state_->logger.warn("{}{}", state_->colour ? kYellowWarning : kWarning, printable_lines(text));
+}
+
+void Log::failure(const std::string& text) {
+  state_->logger.error("{}{}", state_->colour ? kYellowWarning : kWarning, printable_lines(text));
 }
 
 void Log::info(const std::string& text) { state_->logger.info("{}", printable_lines(text)); }

@@ -17,6 +17,8 @@ class Log {
   Log& operator=(const Log&) = delete;
 
   void warning(const std::string& text);
+  /// A warning that --quiet shows too: what was written is not what was asked for, or a check failed.
+  void failure(const std::string& text);
   /// Shown with --verbose.
   void info(const std::string& text);
 

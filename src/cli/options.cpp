@@ -60,7 +60,9 @@ constexpr std::array kCommonFlags{
              "answer by then with what is known, marked as partial, exit status 75", "30s")
         .of_output(),
     quantity("--memory-limit", UnitKind::kBytes, "BYTES", "the same when so much memory is used", "4GB").of_output(),
-    toggle("--quiet", "of the text the headline alone, on standard error errors alone").lettered('q').of_output(),
+    toggle("--quiet", "of the text the headline alone, on standard error errors and departures from what was asked")
+        .lettered('q')
+        .of_output(),
     toggle("--verbose", "the whole text; what was read and searched, on standard error").lettered('v').of_output(),
     toggle("--version", "print the version").lettered('V').of_output(),
     toggle("--help", "print this").lettered('h').of_output(),

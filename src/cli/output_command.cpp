@@ -76,15 +76,38 @@ void write_formats(const Output& output, const Session& session, OutputTargets& 
   });
 }
 
+namespace {
+
+std::string replaced_text(const ReplacedFile& file) {
+  return fmt::format("{} {} is read from {}, in the place of the catalog's", file.kind, file.name, file.file);
+}
+
+}  // namespace
+
+void note_replaced(Output& output, const Catalog& catalog, const Session& session) {
+  output.read_from = catalog.replaced();
+  for (const ReplacedFile& file : output.read_from) output.warnings.push_back(replaced_text(file));
+  if (output.read_from.empty() || output.question.empty()) return;
+  for (const std::string& directory : session.config_directories) {
+    const std::string asked = " --config-dir " + shell_quoted(directory);
+    if (output.question.find(asked) == std::string::npos) output.question += asked;
+  }
+}
+
+void say_replaced(const Catalog& catalog, const Session& session, Environment& env) {
+  Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  for (const ReplacedFile& file : catalog.replaced()) log.failure(replaced_text(file));
+}
+
 void say_warnings(Log& log, const Output& output) {
-  if (!output.complete) log.warning(std::string(kPartial));
+  if (!output.complete) log.failure(std::string(kPartial));
   if (output.nothing_fits) {
     for (const Line& line : output.summary) log.warning(line.text);
   }
   for (const Assumption& assumption : output.assumptions) {
     if (assumption.warning) log.warning(assumption.text);
   }
-  for (const std::string& warning : output.warnings) log.warning(warning);
+  for (const std::string& warning : output.warnings) log.failure(warning);
 }
 
 namespace {
@@ -122,7 +145,11 @@ ExitCode write_output(const Output& output, const Session& session, OutputTarget
                       Environment& env) {
   if (!output.complete && nothing_known(output)) throw Stopped();
   env.begin_answer();
-  if (!for_people(outputs.standard_output())) say_warnings(log, output);
+  if (!for_people(outputs.standard_output())) {
+    say_warnings(log, output);
+  } else if (session.verbosity == Verbosity::kQuiet) {
+    for (const std::string& warning : output.warnings) log.failure(warning);  // not in the headline
+  }
   write_formats(output, session, outputs, explain, env);
   return status_of(output, session, env);
 }
@@ -135,6 +162,7 @@ ExitCode answer_with_output(const Arguments& arguments, Environment& env,
   const Catalog catalog(session.config_directories, session.remembered);
   const Stopwatch watch;
   Output output = answer(catalog);
+  note_replaced(output, catalog, session);
   if (session.perf) output.elapsed_s = watch.seconds();
   if (arguments.command().interruptible && should_stop(env.interrupted)) output.complete = false;
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));

@@ -79,6 +79,11 @@ void write_formats(const Output& output, const Session& session, OutputTargets& 
 
 /// What a table would have said, for those who read something else.
 void say_warnings(Log& log, const Output& output);
+/// Says in every form of the answer which of the user's files were read in the place of the catalog's, and names their
+/// directories in the question, which would be another one without them.
+void note_replaced(Output& output, const Catalog& catalog, const Session& session);
+/// The same on standard error, for a command that writes a file of its own.
+void say_replaced(const Catalog& catalog, const Session& session, Environment& env);
 
 /// Interrupted, nothing fits, a check failed (each is said), or answered.
 ExitCode status_of(const Output& output, const Session& session, Environment& env);

@@ -51,7 +51,7 @@ struct DefaultSource {
 std::string config_file(const Environment& env) {
   const std::string own = user_directory(env);
   std::error_code ignored;
-  return !own.empty() && std::filesystem::exists(own + "/config.yaml", ignored) ? own + "/config.yaml" : "";
+  return !own.empty() && std::filesystem::is_regular_file(own + "/config.yaml", ignored) ? own + "/config.yaml" : "";
 }
 
 [[noreturn]] void wrong_default(const SourceSpan& where, std::string message, std::string hint) {

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "config/extends.h"
 #include "config/json_reader.h"
+#include "config/near_names.h"
 #include "config/packed_tree.h"
 #include "config/yaml_reader.h"
 
@@ -49,12 +50,6 @@ std::string_view noun(CatalogKind kind) {
   }
   return "";
 }
-
-/// The names a file answers to.
-struct Labels {
-  std::string name;
-  std::vector<std::string> aliases;
-};
 
 /// What people put between the parts of a name.
 bool separates(char c) { return c == '-' || c == '_' || c == ' '; }
@@ -121,7 +116,8 @@ std::vector<UserFile> user_files(const fs::path& place) {
   auto it = fs::recursive_directory_iterator(place, fs::directory_options::skip_permission_denied, ignored);
   for (; !ignored && it != fs::recursive_directory_iterator(); it.increment(ignored)) {
     if (it.depth() >= 1) it.disable_recursion_pending();
-    if (it->path().extension() != ".yaml" || it->is_directory(ignored)) continue;
+    // A pipe or a device would be waited for.
+    if (it->path().extension() != ".yaml" || !it->is_regular_file(ignored)) continue;
     UserFile file{it->path(), {}};
     file.labels.name = file.path.lexically_relative(place).replace_extension().generic_string();
     try {
@@ -233,27 +229,11 @@ std::vector<std::string> sorted_names(const std::vector<std::string>& directorie
   return out;
 }
 
-/// Names near to a wrong one. Aliases are compared too, but the name is what is suggested.
-std::vector<std::string> suggestions(const std::vector<Labels>& labels, const std::string& wrong) {
-  std::vector<std::string> candidates;
-  for (const Labels& entry : labels) {
-    candidates.push_back(entry.name);
-    candidates.insert(candidates.end(), entry.aliases.begin(), entry.aliases.end());
-  }
-  std::vector<std::string> out;
-  for (const std::string& near : nearest(wrong, candidates)) {
-    const auto owner =
-        std::find_if(labels.begin(), labels.end(), [&](const Labels& entry) { return answers_to(entry, near); });
-    if (std::find(out.begin(), out.end(), owner->name) == out.end()) out.push_back(owner->name);
-  }
-  return out;
-}
-
 [[noreturn]] void report_unknown(const std::vector<std::string>& directories, CatalogKind kind,
                                  const std::string& name) {
   constexpr std::size_t kLongList = 60;  // beyond it nobody reads all names in a message
   const std::vector<Labels> labels = all_labels(directories, kind);
-  std::string hint = did_you_mean(suggestions(labels, name));
+  std::string hint = did_you_mean(near_names(kind, labels, name));
   if (!hint.empty()) hint += ' ';
   std::error_code ignored;
   if (fs::exists(name, ignored)) hint = fmt::format("to read the file of that name, write './{}'; ", name);
@@ -266,6 +246,11 @@ std::vector<std::string> suggestions(const std::vector<Labels>& labels, const st
     hint += fmt::format("'scalecalc {} list' shows what is known", kind == CatalogKind::kModel ? "model" : "hw");
   } else {
     hint += fmt::format("known {}: {}", nouns, join(known, ", "));
+  }
+  // What the catalog lacks needs no file of ours.
+  if (kind == CatalogKind::kModel) {
+    hint += fmt::format("; any model's own config.json is read, or its directory: 'scalecalc {} ./DIR/config.json'",
+                        "model");
   }
   throw UserError(fmt::format("unknown {} {}", noun(kind), in_quotes(name)), hint);
 }
@@ -339,7 +324,11 @@ ConfigNode Catalog::find(CatalogKind kind, const std::string& name_or_path,
   } else {
     for (const std::string& directory : directories_) {
       const auto found = find_in_directory(fs::path(directory) / folder(kind), name_or_path);
-      if (found && is_new(*found)) return read_yaml(read_text_file(*found), *found, most_nodes(kind));
+      if (!found || !is_new(*found)) continue;
+      if (embedded_file(kind, name_or_path) != nullptr) {
+        note_replaced({{std::string(noun(kind)), name_or_path, *found}});
+      }
+      return read_yaml(read_text_file(*found), *found, most_nodes(kind));
     }
     const EmbeddedFile* const file = embedded_file(kind, name_or_path);
     if (file != nullptr && is_new(span_name(*file))) return document_of(*file);
@@ -382,6 +371,23 @@ std::optional<std::string> Catalog::name_of(CatalogKind kind, const std::string&
   }
   const EmbeddedFile* const file = embedded_file(kind, text);
   return file == nullptr ? std::nullopt : std::optional(std::string(file->name));
+}
+
+thread_local std::vector<ReplacedFile>* Catalog::noting_ = nullptr;
+
+std::vector<ReplacedFile> Catalog::replaced() const {
+  const std::lock_guard lock(replaced_->mutex);
+  return replaced_->files;
+}
+
+void Catalog::note_replaced(const std::vector<ReplacedFile>& files) const {
+  if (files.empty()) return;
+  if (noting_ != nullptr) noting_->insert(noting_->end(), files.begin(), files.end());
+  const std::lock_guard lock(replaced_->mutex);
+  for (const ReplacedFile& file : files) {
+    std::vector<ReplacedFile>& known = replaced_->files;
+    if (std::find(known.begin(), known.end(), file) == known.end()) known.push_back(file);
+  }
 }
 
 std::vector<std::string> Catalog::names(CatalogKind kind) const { return sorted_names(directories_, kind); }

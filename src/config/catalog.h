@@ -13,10 +13,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/node.h"
@@ -58,6 +60,14 @@ ConfigNode document_of(const EmbeddedFile& file);
 /// Whether a MODEL or HW is a path and not a name, as the head of this file says.
 bool is_catalog_path(std::string_view text);
 
+/// A user's file that was read where the catalog has one of that name, or of that other name.
+struct ReplacedFile {
+  std::string kind;  ///< "hardware", "model"
+  std::string name;  ///< as it was asked for
+  std::string file;  ///< the user's
+  friend bool operator==(const ReplacedFile&, const ReplacedFile&) = default;
+};
+
 class Catalog {
  public:
   /// `directories` in order of precedence; a directory that does not exist is a UserError.
@@ -77,12 +87,39 @@ class Catalog {
   /// What is kept between questions; nullptr where there is only one.
   Remembered* remembered() const { return remembered_.get(); }
 
+  /// The user's files that answered in the place of the catalog's, each once, in the order in which they were read.
+  std::vector<ReplacedFile> replaced() const;
+  /// Notes files that an earlier question read and whose contents this one uses.
+  void note_replaced(const std::vector<ReplacedFile>& files) const;
+  /// The files that this thread notes while `work` runs.
+  template <class Work>
+  std::vector<ReplacedFile> replaced_by(Work work) const {
+    std::vector<ReplacedFile> out;
+    std::vector<ReplacedFile>* const outer = std::exchange(noting_, &out);
+    try {
+      work();
+    } catch (...) {
+      noting_ = outer;
+      throw;
+    }
+    noting_ = outer;
+    if (outer != nullptr) outer->insert(outer->end(), out.begin(), out.end());
+    return out;
+  }
+
  private:
   /// The first document of that name or path in none of the files `seen`.
   ConfigNode find(CatalogKind kind, const std::string& name_or_path, const std::vector<std::string>& seen) const;
 
+  struct Replaced {
+    std::mutex mutex;
+    std::vector<ReplacedFile> files;
+  };
+
+  static thread_local std::vector<ReplacedFile>* noting_;
   std::vector<std::string> directories_;
   std::shared_ptr<Remembered> remembered_;
+  std::shared_ptr<Replaced> replaced_ = std::make_shared<Replaced>();
 };
 
 /// Applies `a.b.c=value` to a document (the part after the hw./model. prefix): replaces or adds a scalar field;

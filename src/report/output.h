@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/explained.h"
+#include "config/catalog.h"
 #include "report/plot.h"
 #include "report/report.h"
 
@@ -153,13 +154,14 @@ struct Output {
   std::vector<Line> headline;         ///< the answer in a line or two, below the summary
   std::vector<std::string> deciding;  ///< flags (keys) of the assumptions that a brief answer shows; none: all
   std::vector<std::string> warnings;
-  Record query;                     ///< of what was asked, what no flag says; member "query"
-  std::string question;             ///< the command line, quoted for a shell, that asks the same again
-  std::vector<Block> blocks;        ///< CSV and JSON Lines write `lines_of`, or the first list, or the first block
-  std::string lines_of;             ///< key of a block; empty: as above
-  std::string line_schema;          ///< of JSON Lines: "train-plan"; empty: the command
-  std::optional<Record> line_head;  ///< members of each JSON line before the record's; without it "query"
-  std::optional<Record> answer;     ///< of which the headline speaks, where that is not the first record
+  Record query;                         ///< of what was asked, what no flag says; member "query"
+  std::string question;                 ///< the command line, quoted for a shell, that asks the same again
+  std::vector<ReplacedFile> read_from;  ///< user's files in the place of the catalog's; member "read_from" if any
+  std::vector<Block> blocks;            ///< CSV and JSON Lines write `lines_of`, or the first list, or the first block
+  std::string lines_of;                 ///< key of a block; empty: as above
+  std::string line_schema;              ///< of JSON Lines: "train-plan"; empty: the command
+  std::optional<Record> line_head;      ///< members of each JSON line before the record's; without it "query"
+  std::optional<Record> answer;         ///< of which the headline speaks, where that is not the first record
   std::vector<Assumption> assumptions;
   std::vector<std::string> notes;
   std::vector<Plot> plots;                              ///< its pictures; empty: it has none

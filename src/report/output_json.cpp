@@ -116,6 +116,9 @@ std::string output_json(const Output& output, std::string_view tool_version, boo
   if (!output.complete) out["partial"] = true;
   out["query"] = record_json(output.query, output.keeps_points);
   if (!output.question.empty()) out["question"] = output.question;
+  for (const ReplacedFile& file : output.read_from) {
+    out["read_from"].push_back({{"kind", file.kind}, {"name", file.name}, {"file", file.file}});
+  }
   out["assumptions"] = assumptions_json(output.assumptions);
   for (const Block& block : output.blocks) {
     if (block.for_people) continue;

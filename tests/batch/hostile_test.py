@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -28,6 +29,10 @@ axes:
 SHARDS = 2
 NAMES = ["it's a \"b\"", "$(touch X)`touch X`", "a;touch X;#", "new\nline\ttab", "{=system('touch X')=}{}{1}{/}",
          "%j%a&b|c*~?[a]", "back\\slash\\n", "-x", "$HOME$$(HOME)", "\u00fcn\u00ef: {i}\u2028\u0085x: y"]
+
+
+def study_of_many():
+    return "command: roofline\narguments: ['matmul', '{batch}x4096x8192']\naxes: {hw: [tpu-v5e], batch: 8..400+8}\n"
 
 
 def expanded(text, variables):
@@ -159,6 +164,55 @@ class OutputsAndInputs(BatchTest):
         shard = "out/shard-00000-of-00001.jsonl"
         self.refused("batch", "merge", "out", "-o", f"jsonl={shard}", path=shard)
         self.refused("batch", "merge", "out", "-o", "json=out/manifest.json", path="out/manifest.json")
+
+    def test_two_outputs_have_two_files(self):
+        self.put("study.yaml", SMALL)
+        self.put("old.csv", "before")
+        (self.place / "link.csv").symlink_to("old.csv")
+        (self.place / "again").symlink_to(".")
+        train = ["train", "llama3-8b", "--hw", "h100-sxm", "--chips", "8"]
+        design = ["model", "design", "--hw", "h100-sxm", "--chips", "8", "--deadline", "30d"]
+        export = [*train, "--export", "megatron:new"]
+        for words in (train, design, export, ["batch", "study.yaml"], ["roofline", "matmul", "8x8x8", "--hw", "h100"],
+                      ["serve", "llama3-8b", "--hw", "h100", "--chips", "1", "--export", "vllm:new"],
+                      ["compare", "llama3-8b", "--hw", "h100-sxm,h200", "--chips", "8"]):
+            pairs = [("new", "./new"), ("new", "again/new"), ("old.csv", "link.csv"), ("old.csv", "./again/old.csv")]
+            if words is design:
+                self.run_it(*words, "--write", "new.yaml", "-o", "csv=./new.yaml", code=2)
+                self.assertIn("two outputs", self.said)
+            if "--export" in words:
+                self.run_it(*words, "-o", "csv=again/new", code=2)
+                self.assertIn("two outputs", self.said)
+                continue
+            for one, other in pairs:
+                self.run_it(*words, "-o", f"csv={one}", "-o", f"json={other}", code=2)
+                self.assertIn("two outputs", self.said)
+        self.assertEqual((self.place / "old.csv").read_text(), "before")
+        self.assertFalse((self.place / "new").exists())
+
+    def test_shards_beyond_the_open_files_are_merged(self):
+        self.put("study.yaml", study_of_many())
+        self.run_it("batch", "study.yaml", "-o", "whole.jsonl")
+        self.run_it("batch", "plan", "study.yaml", "-o", "out", "--shards", "100")
+        for shard in range(100):
+            self.run_it("batch", "run", "out", "--shard", f"{shard}/100")
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+        self.run_it("batch", "merge", "out", "-o", "jsonl=merged.jsonl", preexec_fn=few)
+        self.assertEqual(sha256(self.place / "merged.jsonl"), sha256(self.place / "whole.jsonl"))
+
+    def test_a_small_stack_is_no_end(self):
+        small = lambda: resource.setrlimit(resource.RLIMIT_STACK, (128 << 10, 128 << 10))
+        for words in (["train", "llama3-8b", "--hw", "h100-sxm", "--chips", "64"], ["validate"],
+                      ["model", SOURCE / "tests" / "data" / "hf" / "deepseek-v3.json"]):
+            self.assertEqual(self.run_it(*words), self.run_it(*words, preexec_fn=small))
+
+    def test_a_pipe_in_a_config_directory_is_not_waited_for(self):
+        for kind in ("hardware", "models"):
+            (self.place / "own" / kind).mkdir(parents=True)
+            os.mkfifo(self.place / "own" / kind / "pipe.yaml")
+        self.run_it("roofline", "matmul", "8x8x8", "--hw", "h100", "--config-dir", "own")
+        self.run_it("train", "pipe", "--hw", "pipe", "--chips", "8", "--config-dir", "own", code=2)
+        self.assertIn("unknown", self.said)
 
     def test_a_study_writes_nothing_but_its_results(self):
         self.put("study.yaml", "command: model\narguments: [design]\nflags: {hw: h100-sxm, deadline: 30d, chips: '{chips}',"

@@ -43,6 +43,24 @@ TEST(FailIf, SaysTheValueThatFailsAndExitsWithOne) {
   EXPECT_EQ(said_to(asked_with(kRoofline, {"--fail-if", "time_s < 0", "--fail-if", "batch > 512"})).code, 0);
 }
 
+TEST(Quiet, SaysThatTheLaunchFileIsOfAnotherPlan) {
+  const test::Scratch scratch;
+  const std::string file = scratch.path("plan.sh");
+  const std::vector<std::string> ask{"train", "llama3-70b", "--hw",     "tpu-v5p",        "--chips",
+                                     "8960",  "-q",         "--export", "maxtext:" + file};
+  const SaidTo said = said_to(ask);
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_NE(said.err.find("the launch file is of another plan"), std::string::npos) << said.err;
+}
+
+TEST(Quiet, SaysWhatCheapestWasJudgedWithout) {
+  const SaidTo said =
+      said_to({"compare", "llama3-8b", "--hw", "h100-sxm:8,b100:8", "-q", "--expect", "cheapest=h100-sxm"});
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_NE(said.err.find("none is known for b100"), std::string::npos) << said.err;
+  EXPECT_NE(said.out.find("no price for b100"), std::string::npos) << said.out;
+}
+
 TEST(FailIf, AMisspeltNameIsFoundBeforeTheWork) {
   // The hardware does not exist: nobody has looked for it yet.
   const SaidTo wrong = said_to({"roofline", "matmul", "8x8x8", "--hw", "no-such-chip", "--fail-if", "tiem_s > 1"});

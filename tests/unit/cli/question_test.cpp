@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -79,6 +80,45 @@ TEST_P(EveryAnswer, ToItsOwnQuestionIsTheSameBytes) {
   EXPECT_EQ(again.csv, answer().csv);
   EXPECT_EQ(again.rows, answer().rows);
   EXPECT_EQ(again.table, answer().table);
+}
+
+/// A user's file in the place of the catalog's is said in the text, in JSON and in the question; nothing is said
+/// without.
+TEST_P(EveryAnswer, SaysWhichFilesReplaceTheCatalogs) {
+  EXPECT_FALSE(Document::parse(answer().json).contains("read_from"));
+  const test::Scratch own;
+  std::set<std::string> replaced;
+  for (const auto& [kind, names] : std::map<std::string, std::vector<std::string>>{
+           {"hardware", {"h100-sxm", "tpu-v5e", "h200"}}, {"models", {"llama3-8b", "llama3.2-1b"}}}) {
+    std::filesystem::create_directories(own.path(kind));
+    for (const std::string& name : names) {
+      own.put(fmt::format("{}/ours-{}.yaml", kind, name),
+              fmt::format("name: ours-{0}\naliases: [{0}]\nextends: {0}\ntitle: Ours\n", name));
+      for (const std::string& word : GetParam().words) {
+        const std::string value = word.substr(word.find('=') + 1);
+        if (value.find(name) == 0 || value.find("," + name) != std::string::npos) replaced.insert(name);
+      }
+    }
+  }
+  std::vector<std::string> words = GetParam().words;
+  words.push_back("--config-dir=" + own.path(""));
+  const Formats ours = formats_of(words);
+  const Document document = Document::parse(ours.json);
+  std::set<std::string> said;
+  if (document.contains("read_from")) {
+    for (const Document& file : document["read_from"]) {
+      said.insert(file["name"].get<std::string>());
+      EXPECT_TRUE(file["file"].get<std::string>().starts_with(own.path(""))) << file;
+    }
+  }
+  for (const std::string& name : replaced) {
+    EXPECT_TRUE(said.contains(name)) << name << " " << ours.json.substr(0, 500);
+    EXPECT_NE(ours.table.find(name + " is read from "), std::string::npos) << ours.table.substr(0, 1000);
+  }
+  if (!said.empty()) {
+    const std::string question = document["question"].get<std::string>();
+    EXPECT_NE(question.find("--config-dir"), std::string::npos) << question;
+  }
 }
 
 /// What is assumed of a flag is what the query says, unless there is more than one; and the command takes that flag.
