@@ -12,6 +12,7 @@
 
 #include "base/diagnostic.h"
 #include "base/heap.h"
+#include "batch/deaths.h"
 #include "plan/threads.h"
 
 namespace scalecalc {
@@ -40,7 +41,8 @@ void check_some_are_kept(const Study& study, const Cases& cases, PointFilter& fi
 
 }  // namespace
 
-StudySample sample_study(const Study& study, const Cases& cases, const Ask& ask, std::uint64_t most, double seconds) {
+StudySample sample_study(const Study& study, const Cases& cases, const Ask& ask, std::uint64_t most, double seconds,
+                         const KnownReplies& known) {
   using Clock = std::chrono::steady_clock;
   PointFilter filter(study, cases);
   check_some_are_kept(study, cases, filter);
@@ -53,7 +55,11 @@ StudySample sample_study(const Study& study, const Cases& cases, const Ask& ask,
     ++looked_at;
     if (!filter.keeps(point)) continue;
     const StudyQuestion question = cases.question(point);
-    StudyReply reply = ask(question);
+    const auto answered = known.find(number);
+    StudyReply reply = answered != known.end() ? answered->second : [&] {
+      const CaseAsked asked(number, true);
+      return ask(question);
+    }();
     ++out.asked;
     if (reply.exit == static_cast<int>(ExitCode::kQuestionWrong)) {
       out.wrong.push_back({command_line(question), reply.reason});
@@ -151,6 +157,7 @@ class ShardRunner {
       const GridPoint point = cases_.point(number);
       const StudyQuestion question = cases_.question(point);
       const StudyReply* known = known_reply(number);
+      const CaseAsked case_asked(number);
       const StudyReply reply = known != nullptr ? *known : ask_(question);
       asked += known == nullptr ? 1 : 0;
       if (reply.exit == static_cast<int>(ExitCode::kInterrupted)) {

@@ -51,9 +51,11 @@ struct StudySample {
   KnownReplies replies;      ///< all but that of a question that was interrupted
 };
 
-/// Asks at most `most` questions spread over the grid, for at most `seconds` (and at least one). UserError if `where`
+/// Asks at most `most` questions spread over the grid, for at most `seconds` (and at least one), but for cases whose
+/// replies are `known`. UserError if `where`
 /// keeps none of the points looked at and the grid is small enough to know that it keeps none at all, or if every
 /// question is wrong.
-StudySample sample_study(const Study& study, const Cases& cases, const Ask& ask, std::uint64_t most, double seconds);
+StudySample sample_study(const Study& study, const Cases& cases, const Ask& ask, std::uint64_t most, double seconds,
+                         const KnownReplies& known = {});
 
 }  // namespace scalecalc

@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "base/units.h"
+#include "batch/deaths.h"
 #include "batch/manifest.h"
 #include "batch/results.h"
 #include "batch/run_shard.h"
@@ -38,9 +39,14 @@ std::vector<ResultTarget> result_targets(const Arguments& arguments);
 
 struct PlannedStudy {
   StudyManifest manifest;
-  std::optional<StudySample> sample;  ///< nothing if it was planned before
-  Ask ask;                            ///< knows what the sample's questions read
+  std::optional<StudySample> sample;   ///< nothing if it was planned before
+  Ask ask;                             ///< knows what the sample's questions read
+  Deaths deaths;                       ///< of earlier processes
+  KnownReplies known;                  ///< of the sample and of cases that a process died in: they are not asked
+  std::unique_ptr<FaultWatch> faults;  ///< null in a process that is not the program's own
 };
+/// Returns what answers the study's questions with its results in this directory.
+PlannedStudy prepared_study(StudyManifest manifest, const std::string& directory, const Environment& env);
 /// Reads the study file, asks a sample of it and writes its manifest into the directory, unless it is there already.
 /// UserError if the study is wrong, if it is very large and --yes is missing, or if the directory holds another one.
 /// `shards` of 0 takes what suits its size.
@@ -56,9 +62,6 @@ unsigned jobs_of(const Arguments& arguments);
 /// Runs the shards; a note on standard error says how it ended if it did not end well.
 ExitCode run_shards(const PlannedStudy& planned, const std::string& directory, const std::vector<std::uint64_t>& shards,
                     const Arguments& arguments, Environment& env);
-
-/// Who answers the questions of this study.
-Ask ask_of(const StudyManifest& manifest, const Environment& env);
 
 /// Merges into the targets and judges --fail-if.
 ExitCode merge_results(const StudyManifest& manifest, const std::string& directory, const Arguments& arguments,

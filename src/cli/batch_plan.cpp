@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "batch/cases.h"
 #include "batch/diff.h"
+#include "batch/files.h"
 #include "batch/job_script.h"
 #include "batch/merge.h"
 #include "cli/batch_actions.h"
@@ -46,6 +47,8 @@ ExitCode batch_plan(const Arguments& arguments, Environment& env) {
     throw UserError("-o DIR says where the plan and its results go, once", "scalecalc batch plan STUDY.yaml -o out");
   }
   const std::string& directory = places.front();
+  std::optional<DirectoryLock> lock;  // a sample's question that the program dies in is noted there
+  if (!has_manifest(directory)) lock.emplace(directory);
   const PlannedStudy planned = planned_study(path, directory, arguments, session, env,
                                              static_cast<std::uint64_t>(shards.value_or(kUsualShards)));
   const StudyManifest& manifest = planned.manifest;

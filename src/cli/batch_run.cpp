@@ -115,10 +115,14 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const std::string path = only_positional(arguments, "STUDY.yaml", 0);
   std::string directory = work_directory(result_targets(arguments));
+  // By this process, which died in a question and started again.
+  const std::optional<std::string> left = handed_on_directory(env.variable);
   std::optional<Unfinished> temporary;
-  if (directory.empty()) directory = temporary.emplace(temporary_directory).path();
+  if (directory.empty()) {
+    directory = temporary.emplace([&] { return left ? *left : temporary_directory(); }).path();
+  }
   const DirectoryLock lock(directory);
-  if (arguments.has("--restart")) lock.clear();
+  if (arguments.has("--restart") && !left) lock.clear();
   const PlannedStudy planned = planned_study(path, directory, arguments, session, env, 0);
   const StudyManifest& manifest = planned.manifest;
   std::vector<std::uint64_t> shards(manifest.shards);
@@ -149,7 +153,7 @@ ExitCode batch_run(const Arguments& arguments, Environment& env) {
     shards.resize(manifest.shards);
     std::iota(shards.begin(), shards.end(), 0);
   }
-  const ExitCode ran = run_shards({manifest, std::nullopt, ask_of(manifest, env)}, directory, shards, arguments, env);
+  const ExitCode ran = run_shards(prepared_study(manifest, directory, env), directory, shards, arguments, env);
   if (ran == ExitCode::kInterrupted) throw interrupted(goes_on_from(directory));
   return ran;
 }

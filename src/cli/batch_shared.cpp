@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "base/progress.h"
 #include "base/text.h"
@@ -164,8 +165,15 @@ Output study_output(const Arguments& arguments, const StudyManifest& manifest) {
 
 }  // namespace
 
-Ask ask_of(const StudyManifest& manifest, const Environment& env) {
-  return ask_commands(env, manifest.study.config_directories, manifest.study.all_records);
+PlannedStudy prepared_study(StudyManifest manifest, const std::string& directory, const Environment& env) {
+  PlannedStudy out{.manifest = std::move(manifest)};
+  out.ask = ask_commands(env, out.manifest.study.config_directories, out.manifest.study.all_records);
+  out.deaths = deaths_in(directory, out.manifest);
+  for (const auto& [number, signal] : out.deaths) out.known.emplace(number, reply_of_death(signal));
+  if (env.words_of_process) {
+    out.faults = std::make_unique<FaultWatch>(directory, out.manifest, env.words_of_process);
+  }
+  return out;
 }
 
 PlannedStudy planned_study(const std::string& path, const std::string& directory, const Arguments& arguments,
@@ -180,15 +188,17 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
   figures_of_table(arguments, study);
   const double seconds_for_sample = shards == 0 ? kSampleSeconds : kPlanSampleSeconds;
   if (shards == 0) shards = std::clamp<std::uint64_t>(*grid_size(study) / kRows, 1, kMostShards);
-  PlannedStudy out{make_manifest(std::move(study), tool_version(), shards), std::nullopt, {}};
-  out.ask = ask_of(out.manifest, env);
+  // What came through a pipe cannot be read again.
+  if (!std::filesystem::is_regular_file(path)) env.words_of_process.reset();
+  PlannedStudy out = prepared_study(make_manifest(std::move(study), tool_version(), shards), directory, env);
   if (has_manifest(directory)) {
     if (begun_with(directory, out.manifest)) return out;
     throw UserError(fmt::format("{} holds the results of another study, or of another version of this one", directory),
                     "name another place, or --restart without batch plan forgets them");
   }
   const Cases cases(out.manifest.study);
-  out.sample = sample_study(out.manifest.study, cases, out.ask, kSampled, seconds_for_sample);
+  out.sample = sample_study(out.manifest.study, cases, out.ask, kSampled, seconds_for_sample, out.known);
+  out.known.insert(out.sample->replies.begin(), out.sample->replies.end());
   const double seconds = estimated_seconds(*out.sample, cases.size(), jobs_of(arguments));
   if (!arguments.has("--yes")) ask_leave(cases.size(), seconds);
   env.begin_line();
@@ -205,6 +215,30 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
   write_manifest(out.manifest, directory);
   return out;
 }
+
+namespace {
+
+/// Questions of these shards in which the program died.
+void say_deaths(const PlannedStudy& planned, const std::vector<std::uint64_t>& shards, Environment& env) {
+  constexpr std::size_t kMostSaid = 3;
+  const Cases cases(planned.manifest.study);
+  std::vector<std::string> said;
+  std::uint64_t deaths = 0;
+  for (const auto& [number, signal] : planned.deaths) {
+    const std::uint64_t shard = number % planned.manifest.shards;
+    if (std::find(shards.begin(), shards.end(), shard) == shards.end()) continue;
+    if (++deaths > kMostSaid) continue;
+    said.push_back(fmt::format("\n  signal {}: {}", signal, command_line(cases.question(cases.point(number)))));
+  }
+  if (deaths == 0) return;
+  env.begin_line();
+  env.err << fmt::format(
+      "warning: the program died in {} of the questions; the study went on, and each is a row of status bug. Please "
+      "report:{}{}\n",
+      grouped(deaths), fmt::join(said, ""), deaths > kMostSaid ? "\n  ..." : "");
+}
+
+}  // namespace
 
 ExitCode run_shards(const PlannedStudy& planned, const std::string& directory, const std::vector<std::uint64_t>& shards,
                     const Arguments& arguments, Environment& env) {
@@ -224,7 +258,7 @@ ExitCode run_shards(const PlannedStudy& planned, const std::string& directory, c
                                    progress.add(landed);
                                  }
                                },
-                           .known = planned.sample ? &planned.sample->replies : nullptr};
+                           .known = &planned.known};
   bool bug = false;
   for (const std::uint64_t shard : shards) {
     first = true;
@@ -237,6 +271,7 @@ ExitCode run_shards(const PlannedStudy& planned, const std::string& directory, c
     }
     bug = bug || run.statuses[static_cast<std::size_t>(RowStatus::kBug)] > 0;
   }
+  say_deaths(planned, shards, env);
   return bug ? ExitCode::kBug : ExitCode::kAnswered;
 }
 

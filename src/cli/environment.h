@@ -39,6 +39,7 @@ struct Environment {
   bool utf8 = false;                              ///< the locale's encoding
   std::shared_ptr<Remembered> remembered;         ///< what is kept between questions; null where there is only one
   std::vector<std::string> config_directories{};  ///< a study's own, looked into like those of --config-dir
+  std::optional<std::vector<std::string>> words_of_process{};  ///< what a process of its own was started with
 
   std::optional<std::string> get(const std::string& name) const { return variable ? variable(name) : std::nullopt; }
 

@@ -224,6 +224,7 @@ int run_process(const std::vector<std::string>& args, Environment& env) {
   json_asked = asks_for_json(args);
   try {
     const Watch watch(args, env);
+    env.words_of_process = args;
     return env.exit_status_of(run(args, env));
   } catch (...) {  // the thread that waits for signals could not be started
     return report_failure(args, asks_for_json(args), env);

@@ -466,8 +466,8 @@ FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slice_inde
   }
   out.cp = alone({slice_index, l.cp, l.tp});
   // Beside a group that is larger than the innermost domain the compute is slowed as it is between them at least;
-  // beside any other, by what slows it less.
-  const std::int64_t domain = hw.is_torus() || hw.network.size() == 1 ? 0 : tier_domains(hw, slice).front();
+  // beside any other, by what slows it less. A chip without a network has no domain, and one tier nothing beyond it.
+  const std::int64_t domain = hw.is_torus() || hw.network.size() < 2 ? 0 : tier_domains(hw, slice).front();
   for (const auto& [group, stride] : {std::pair(&out.cp, l.tp), std::pair(&out.ep, expert_stride)}) {
     const bool leaves = domain > 0 && group->size * stride > domain;
     group->scale_out = leaves || in_.overlap.contention_out < in_.overlap.contention_up;

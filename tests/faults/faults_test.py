@@ -1,6 +1,7 @@
 """System calls that fail, one after the other, under every command: open, write, fsync, rename, mmap, the start of a
 thread, an allocation (shim.cpp, preloaded); files that may not grow further, at every size of a small study. The program
-says what failed with a documented exit status, and leaves no temporary and no half file.
+says what failed with a documented exit status, and leaves no temporary and no half file. A study goes on past a question
+that the program dies in.
 Usage: faults_test.py BINARY SHIM SOURCE; SCALECALC_FAULTS_EACH=N tries N places of each call (default 3)."""
 import errno
 import json
@@ -8,9 +9,11 @@ import os
 import pathlib
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 BINARY = SHIM = SOURCE = ""
@@ -144,6 +147,76 @@ class Sizes(unittest.TestCase):
                 # With room it goes on.
                 self.assertEqual(place.run(["batch", "study.yaml", "-o", "o.jsonl"]).returncode, 0)
                 self.assertEqual((place.path / "o.jsonl").read_text(), whole)
+
+
+class Deaths(unittest.TestCase):
+    """Questions that the program dies in: four of eight, those that read a file of their own (its hash is read otherwise)."""
+
+    STUDY = """command: roofline
+arguments: [matmul, "{b}x4096x8192"]
+axes: {hw: [tpu-v5e, bad/chip.yaml], b: [1, 8, 64, 512]}
+"""
+
+    def setUp(self):
+        self.place = Place()
+        self.addCleanup(self.place.__exit__)
+        (self.place.path / "bad").mkdir()
+        (self.place.path / "study.yaml").write_text(self.STUDY)
+        (self.place.path / "bad" / "chip.yaml").write_text(self.place.run(["hw", "tpu-v5p", "--dump-yaml"]).stdout)
+
+    def run_it(self, *words, of="11", code=70):
+        dying = {"LD_PRELOAD": SHIM, "DIES_READING": "bad/chip.yaml", "DIES_OF": of} if of else {}
+        done = self.place.run(words, env={**os.environ, "TMPDIR": str(self.place.path), **dying})
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def rows(self, text, of=None):
+        """Those of the good chip are as without a fault; those of the other say what happened."""
+        rows = [json.loads(line) for line in text.splitlines()]
+        whole = self.run_it("batch", "study.yaml", of=None, code=0).stdout.splitlines()
+        self.assertEqual(text.splitlines()[:4], whole[:4])
+        self.assertEqual([row["case"] for row in rows], list(range(8)))
+        for row in rows[4:]:
+            self.assertEqual(row["status"], "bug")
+            if of:
+                self.assertIn(f"died of signal {of}", row["reason"])
+            self.assertIn("--hw=bad/chip.yaml", row["question"].replace("--hw ", "--hw="))
+
+    def test_are_rows_and_the_study_goes_on(self):
+        for of, said in (("11", "11 (SIGSEGV)"), ("8", "8 (SIGFPE)"), ("6", "6 (SIGABRT)"), ("stack", "11 (SIGSEGV)")):
+            for jobs in ("1", "2"):
+                with self.subTest(of=of, jobs=jobs):
+                    done = self.run_it("batch", "study.yaml", "-o", "o.jsonl", "--restart", "--jobs", jobs, of=of)
+                    self.rows((self.place.path / "o.jsonl").read_text(), said)
+                    self.assertIn("the program died in 4 of the questions", done.stderr)
+                    self.assertIn("8 rows: 4 ok, 4 bug", done.stderr)
+                    self.assertEqual(self.place.left(), {"bad", "o.jsonl"})
+                    (self.place.path / "o.jsonl").unlink()
+
+    def test_are_rows_on_standard_output(self):
+        self.rows(self.run_it("batch", "study.yaml").stdout)
+        self.assertEqual(self.place.left(), {"bad"})
+
+    def test_are_rows_of_a_planned_study(self):
+        self.run_it("batch", "plan", "study.yaml", "-o", "out", "--shards", "3", code=0)
+        for shard in range(3):
+            self.run_it("batch", "run", "out", "--shard", f"{shard}/3")
+        self.rows(self.run_it("batch", "merge", "out", code=0).stdout)
+
+    def test_end_a_strict_study(self):
+        done = self.run_it("batch", "study.yaml", "-o", "o.jsonl", "--strict")
+        self.assertIn("stopped at a question without an answer: scalecalc roofline", done.stderr)
+        self.assertIn("died of signal 11", done.stderr)
+
+    def test_another_processes_signal_is_no_death_of_a_question(self):
+        (self.place.path / "study.yaml").write_text(self.STUDY.replace("[1, 8, 64, 512]", "1..90000+1"))
+        process = subprocess.Popen([BINARY, "batch", "study.yaml", "-o", "o.jsonl"], cwd=self.place.path,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not list((self.place.path).glob("o.jsonl.batch/shard-*")):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGSEGV)
+        self.assertEqual(process.wait(timeout=60), -signal.SIGSEGV)
+        self.assertFalse(list((self.place.path).glob("o.jsonl.batch/died.*")))
 
 
 class Shortage(unittest.TestCase):

@@ -1,5 +1,6 @@
 // Preloaded into the program, makes the FAULT_AT-th call of FAULT_CALL fail from main() on: open, write, fsync, rename,
-// mmap, thread or alloc. With FAULT_COUNT=FILE the process writes there, at its end, how often it came by.
+// mmap, thread or alloc. With FAULT_COUNT=FILE the process writes there, at its end, how often it came by. Whoever
+// reads a file whose path contains DIES_READING gets the signal DIES_OF, or with DIES_OF=stack runs out of stack.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -11,6 +12,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -62,6 +64,24 @@ int armed_main(int count, char** words, char** environment) {
   return status;
 }
 
+int run_out_of_stack(int depth) {
+  volatile char block[4096] = {};
+  block[depth % 4096] = 1;
+  return run_out_of_stack(depth + 1) + block[0];
+}
+
+void die_reading(int fd) {
+  const char* part = std::getenv("DIES_READING");
+  const char* of = std::getenv("DIES_OF");
+  if (!armed || part == nullptr || of == nullptr) return;
+  char link[32];
+  char path[4096] = "";
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (::readlink(link, path, sizeof path - 1) < 0 || std::strstr(path, part) == nullptr) return;
+  if (std::strcmp(of, "stack") == 0) run_out_of_stack(0);
+  std::raise(std::atoi(of));
+}
+
 int open_with(const char* name, const char* path, int flags, mode_t mode) {
   static const auto next = real<int (*)(const char*, int, ...)>("open");
   return fails("open") ? -1 : (static_cast<void>(name), next(path, flags, mode));
@@ -97,6 +117,12 @@ int open64(const char* path, int flags, ...) {
 int mkostemp(char* name, int flags) {
   static const auto next = real<int (*)(char*, int)>("mkostemp");
   return fails("open") ? -1 : next(name, flags);
+}
+
+ssize_t read(int fd, void* into, size_t size) {
+  static const auto next = real<ssize_t (*)(int, void*, size_t)>("read");
+  die_reading(fd);
+  return next(fd, into, size);
 }
 
 ssize_t write(int fd, const void* data, size_t size) {

@@ -1,10 +1,12 @@
 #include "relations/question.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "cli/commands.h"
 #include "config/catalog.h"
+#include "spec/load.h"
 
 namespace scalecalc::relations {
 namespace {
@@ -34,9 +36,7 @@ std::string whole(Choices& choose) {
   }
 }
 
-std::string some_chip(Choices& choose) {
-  return choose.one_in(3) ? choose.from(chips()) : std::string(choose.of({"h100-sxm", "tpu-v5e", "tpu-v5p", "mi300x"}));
-}
+const std::string& some_chip(Choices& choose) { return choose.from(chips()); }
 
 std::string some_model(Choices& choose) {
   return choose.one_in(3) ? choose.from(models())
@@ -57,10 +57,12 @@ Words collective(Choices& choose) {
                                   "broadcast", "reduce", "permute"}));
   std::string bytes = "--bytes=" + whole(choose) + std::string(choose.of({"B", "KiB", "MiB"}));
   if (choose.one_in(2)) bytes = "--bytes=1KiB..1GiB";
-  if (choose.one_in(2)) return {"collective", op, "--hw=h100-sxm", "--group=" + power_of_two(choose, 10), bytes};
+  const std::string& chip = some_chip(choose);
+  if (!chip_named(chip).is_torus())
+    return {"collective", op, "--hw=" + chip, "--group=" + power_of_two(choose, 10), bytes};
   return {"collective",
           op,
-          "--hw=tpu-v5p",
+          "--hw=" + chip,
           "--mesh=X=" + power_of_two(choose, 3) + ",Y=" + power_of_two(choose, 3),
           std::string("--axes=") + choose.of({"X", "Y", "X,Y"}),
           bytes};
@@ -70,7 +72,7 @@ Words matmul(Choices& choose) {
   const auto shard = [&] { return std::string(choose.of({"", "_X", "_Y"})); };
   const std::string j = shard();
   const std::string expression = "A[I" + shard() + ", J" + j + "] * B[J" + shard() + ", K" + shard() + "]";
-  return {"matmul", expression, "--hw=" + std::string(choose.of({"tpu-v5e", "tpu-v5p", "tpu-v4"})),
+  return {"matmul", expression, "--hw=" + some_chip(choose),
           "--mesh=X=" + power_of_two(choose, 2) + ",Y=" + power_of_two(choose, 2),
           "--dims=I=" + whole(choose) + ",J=" + whole(choose) + ",K=" + whole(choose)};
 }
@@ -83,8 +85,7 @@ Words bounds(Choices& choose) {
 }
 
 Words train(Choices& choose) {
-  Words out{"train", some_model(choose), "--hw=" + std::string(choose.of({"h100-sxm", "tpu-v5p", "b200", "mi300x"})),
-            "--chips=" + power_of_two(choose, 4)};
+  Words out{"train", some_model(choose), "--hw=" + some_chip(choose), "--chips=" + power_of_two(choose, 4)};
   if (choose.one_in(2)) out.push_back("--batch-seqs=" + power_of_two(choose, 8));
   if (choose.one_in(2)) out.push_back("--seq=" + power_of_two(choose, 13));
   if (choose.one_in(3)) out.push_back("--efficiency=ideal");
@@ -92,8 +93,7 @@ Words train(Choices& choose) {
 }
 
 Words serve(Choices& choose) {
-  Words out{"serve", some_model(choose), "--hw=" + std::string(choose.of({"h100-sxm", "tpu-v5e", "h200", "mi300x"})),
-            "--chips=" + power_of_two(choose, 3)};
+  Words out{"serve", some_model(choose), "--hw=" + some_chip(choose), "--chips=" + power_of_two(choose, 3)};
   if (choose.one_in(2)) out.push_back("--prompt=" + whole(choose));
   if (choose.one_in(2)) out.push_back("--generate=" + power_of_two(choose, 10));
   if (choose.one_in(3)) out.push_back("--efficiency=ideal");
@@ -145,6 +145,14 @@ std::string some_value(const cli::Flag& flag, Choices& choose) {
 }
 
 }  // namespace
+
+const HardwareSpec& chip_named(const std::string& name) {
+  static std::map<std::string, HardwareSpec> known;
+  const auto found = known.find(name);
+  if (found != known.end()) return found->second;
+  const Catalog catalog;
+  return known[name] = load_hardware(catalog.load(CatalogKind::kHardware, name), catalog, Unpublished::kAllowed);
+}
 
 Words random_question(Choices& choose) {
   Words out = base_question(choose);

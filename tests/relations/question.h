@@ -5,10 +5,14 @@
 #include <vector>
 
 #include "fuzz/choices.h"
+#include "spec/hardware_spec.h"
 
 namespace scalecalc::relations {
 
 using Words = std::vector<std::string>;
+
+/// Returns a chip of the catalog, which may have no network and leave figures out.
+const HardwareSpec& chip_named(const std::string& name);
 
 /// A question of any command that answers at once. Some are wrong: a name that does not exist, a value out of range.
 Words random_question(fuzz::Choices& choose);

@@ -1,13 +1,17 @@
 // Relations inside and between answers to random questions: relations [--questions N] [--seed S]. Says how many of each
-// were checked; ends with 1, and the questions to repeat, if one does not hold. docs/reliability.md.
+// were checked; ends with 1, and the questions to repeat, if one does not hold. relations --catalog asks all chips and
+// models of the catalog of every command, with --questions N so many of these questions, by the seed, which is the
+// commit's unless --seed is given. docs/reliability.md.
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <random>
 #include <string_view>
 #include <vector>
 
+#include "relations/catalog.h"
 #include "relations/truth.h"
 
 namespace scalecalc::relations {
@@ -20,6 +24,27 @@ struct Run {
   std::uint64_t questions = 20'000;
   std::uint64_t seed = 1;
 };
+
+/// What was typed behind the program's name; nothing if it is not understood.
+struct Typed {
+  bool catalog = false;
+  std::optional<std::uint64_t> questions;
+  std::optional<std::uint64_t> seed;
+};
+std::optional<Typed> read_words(const std::vector<std::string_view>& words) {
+  Typed out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--catalog") {
+      out.catalog = true;
+    } else if ((words[i] == "--seed" || words[i] == "--questions") && i + 1 < words.size()) {
+      (words[i] == "--seed" ? out.seed : out.questions) = std::strtoull(words[i + 1].data(), nullptr, 10);
+      ++i;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
 
 int check(const Run& run) {
   Truths truths;
@@ -62,14 +87,15 @@ int check(const Run& run) {
 }  // namespace scalecalc::relations
 
 int main(int argc, char** argv) {
-  scalecalc::relations::Run run;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string_view flag = argv[i];
-    if ((flag != "--seed" && flag != "--questions") || i + 1 == argc) {
-      fmt::print(stderr, "usage: relations [--questions N] [--seed S]\n");
-      return 2;
-    }
-    (flag == "--seed" ? run.seed : run.questions) = std::strtoull(argv[i + 1], nullptr, 10);
+  using namespace scalecalc::relations;
+  const auto typed = read_words({argv + 1, argv + argc});
+  if (!typed) {
+    fmt::print(stderr, "usage: relations [--catalog] [--questions N] [--seed S]\n");
+    return 2;
   }
-  return scalecalc::relations::check(run);
+  if (typed->catalog) {
+    return walk_catalog({.sample = typed->questions.value_or(0), .seed = typed->seed.value_or(seed_of_commit())});
+  }
+  const Run usual;
+  return check({typed->questions.value_or(usual.questions), typed->seed.value_or(usual.seed)});
 }

@@ -180,5 +180,19 @@ TEST(Planner, TheSameQuestionGivesTheSameAnswer) {
   EXPECT_EQ(a.stats.candidates, b.stats.candidates);
 }
 
+TEST(Planner, OneChipNeedsNoNetwork) {
+  const HardwareSpec joined = test::switched_chip();
+  HardwareSpec alone = joined;
+  alone.network.clear();
+  const ModelSpec model = test::moe_model();
+  const PlanResult with = plan(test::request(model, joined, 1));
+  const PlanResult without = plan(test::request(model, alone, 1));
+  ASSERT_FALSE(without.plans.empty());
+  ASSERT_EQ(with.plans.size(), without.plans.size());
+  for (std::size_t i = 0; i < with.plans.size(); ++i) {
+    EXPECT_DOUBLE_EQ(with.plans[i].step_s, without.plans[i].step_s);
+  }
+}
+
 }  // namespace
 }  // namespace scalecalc
