@@ -66,11 +66,12 @@ std::string script_safe(const std::string& json) {
 }
 
 /// What a reader looks for first, by its column in files.
-constexpr std::array<std::string_view, 13> kAnswers{"run_time_s",
+constexpr std::array<std::string_view, 14> kAnswers{"run_time_s",
                                                     "run_cost_usd",
                                                     "time_s",
                                                     "ttft_s",
                                                     "tpot_s",
+                                                    "tokens_per_s",
                                                     "tokens_per_s_per_chip",
                                                     "usd_per_million_output_tokens",
                                                     "measured",
