@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <set>
 
+#include "base/quoting.h"
 #include "base/text.h"
 #include "config/catalog.h"
 
@@ -33,6 +35,7 @@ BookFigure load_figure(const ConfigNode& node, const std::string& run, Problems&
   Fields fields(node, "expect entry", problems);
   BookFigure out;
   out.at = fields.text("at");
+  out.label = fields.optional_text("label").value_or("");
   out.value = book_number(fields, fields.text("value"));
   out.tolerance = optional_number(fields, "tolerance").value_or(out.tolerance);
   if (const auto text = fields.optional_text("book")) {
@@ -68,6 +71,9 @@ BookCase load_case(const ConfigNode& node, Problems& problems) {
   }
   fields.finish();
   if (out.figures.empty()) problems.add(fields.span(), "a case expects something");
+  if (!out.exercise.empty() && out.note.empty()) {
+    problems.add(fields.span(), "an exercise says in its note what is asked and what the figure means");
+  }
   return out;
 }
 
@@ -96,20 +102,111 @@ double last_place(const std::string& text) {
 }
 
 UserError no_such_place(const std::vector<BookChapter>& book, const std::string& place) {
-  std::vector<std::string> ids;
+  std::vector<std::string> known;
   std::string chapters;
   for (const BookChapter& chapter : book) {
     chapters += fmt::format("{}{}", chapters.empty() ? "" : ", ", chapter.number);
+    known.push_back(chapter.title);
     for (const BookSection& section : chapter.sections) {
-      for (const BookCase& item : section.cases) ids.push_back(item.id);
+      known.push_back(section.title);
+      for (const BookCase& item : section.cases) known.push_back(item.id);
     }
   }
-  const std::vector<std::string> near = nearest(place, ids);
-  return UserError(
-      fmt::format("the book has no {}", in_quotes(place)),
-      near.empty()
-          ? fmt::format("chapters with numbers are {}; a section is 5.2; 'scalecalc book' lists them", chapters)
-          : did_you_mean(near));
+  const std::vector<std::string> near = nearest(place, known);
+  return UserError(fmt::format("the book has no {}", in_quotes(place)),
+                   near.empty()
+                       ? fmt::format("chapters with numbers are {}; a section is 5.2, an exercise '5.7 Question 1' "
+                                     "or its id; 'scalecalc book' lists the titles",
+                                     chapters)
+                       : did_you_mean(near));
+}
+
+/// As titles are compared: small letters and digits, points inside numbers, a blank for anything else.
+std::string title_key(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool point = c == '.' && i > 0 && i + 1 < text.size() &&
+                       std::isdigit(static_cast<unsigned char>(text[i - 1])) &&
+                       std::isdigit(static_cast<unsigned char>(text[i + 1]));
+    if (std::isalnum(c) || c >= 0x80 || point) {
+      out += static_cast<char>(std::tolower(c));
+    } else if (!out.empty() && out.back() != ' ') {
+      out += ' ';
+    }
+  }
+  while (out.ends_with(' ')) out.pop_back();
+  return out;
+}
+
+/// A place of the book and what it is called where it is printed.
+struct BookPlace {
+  int level = 0;  ///< 0 a chapter, 1 a section, 2 an exercise, 3 a question
+  BookSelection selection;
+  std::string name;  ///< which asks for it alone: "5", "5.2", "5.7 Question 1", an id
+  std::string title;
+  std::vector<std::string> titles{};  ///< as title_key() writes them, each of which asks for it
+
+  /// Whether the key is one of its titles, or begins one. A number or an id is whole or wrong.
+  bool has(const std::string& key, bool whole) const {
+    if (whole && key == title_key(name)) return true;
+    return std::any_of(titles.begin(), titles.end(),
+                       [&](const std::string& known) { return whole ? known == key : known.starts_with(key); });
+  }
+};
+
+void add_questions(const BookChapter& chapter, const BookSection& section, std::vector<BookPlace>& out) {
+  std::vector<std::pair<std::string, std::vector<const BookCase*>>> exercises;
+  for (const BookCase& item : section.cases) {
+    out.push_back({3, {&chapter, &section, {&item}}, item.id, item.question});
+    for (const std::string& title : {item.question, item.where, section.number + " " + item.where}) {
+      out.back().titles.push_back(title_key(title));
+    }
+    if (item.exercise.empty()) continue;
+    auto at = std::find_if(exercises.begin(), exercises.end(), [&](const auto& e) { return e.first == item.exercise; });
+    if (at == exercises.end()) at = exercises.insert(at, {item.exercise, {}});
+    at->second.push_back(&item);
+  }
+  for (const auto& [exercise, cases] : exercises) {
+    out.push_back({2, {&chapter, &section, cases}, section.number + " " + exercise, exercise, {title_key(exercise)}});
+  }
+}
+
+std::vector<BookPlace> places_of(const std::vector<BookChapter>& book) {
+  std::vector<BookPlace> out;
+  for (const BookChapter& chapter : book) {
+    const std::string whole = fmt::format("Chapter {}: {}", chapter.number, chapter.title);
+    const std::string number = std::to_string(chapter.number);
+    out.push_back({0, {&chapter, nullptr, {}}, number, chapter.title});
+    for (const std::string& title : {chapter.title, number + " " + chapter.title, "Chapter " + number, whole}) {
+      out.back().titles.push_back(title_key(title));
+    }
+    for (const BookSection& section : chapter.sections) {
+      out.push_back({1, {&chapter, &section, {}}, section.number, section.title});
+      const std::string numbered = section.number + " " + section.title;
+      for (const std::string& title : {section.title, numbered, numbered + ", of " + whole}) {
+        out.back().titles.push_back(title_key(title));
+      }
+      add_questions(chapter, section, out);
+    }
+  }
+  return out;
+}
+
+UserError several_places(const std::vector<const BookPlace*>& found, const std::string& place) {
+  constexpr std::size_t kListed = 10;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(found.size(), kListed); ++i) {
+    const BookPlace& one = *found[i];
+    const std::string& chapter = one.selection.chapter->title;
+    const std::string says = one.level == 1   ? fmt::format("{}, of {}", one.title, chapter)
+                             : one.level == 2 ? "of " + chapter
+                                              : one.title;
+    names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", shell_quoted(one.name), says);
+  }
+  if (found.size() > kListed) names += fmt::format(" and {} more", found.size() - kListed);
+  return UserError(fmt::format("{} fits {} places of the book", in_quotes(place), found.size()),
+                   fmt::format("scalecalc book {}, or another of {}", shell_quoted(found.front()->name), names));
 }
 
 }  // namespace
@@ -156,19 +253,28 @@ std::vector<BookChapter> scaling_book() {
 
 BookSelection select_of_book(const std::vector<BookChapter>& book, const std::string& place) {
   if (place.empty()) return {};
-  for (const BookChapter& chapter : book) {
-    if (place == std::to_string(chapter.number)) return {&chapter, nullptr, nullptr};
-    for (const BookSection& section : chapter.sections) {
-      if (place == section.number) return {&chapter, &section, nullptr};
-      for (const BookCase& item : section.cases) {
-        if (place == item.id) return {&chapter, &section, &item};
-      }
+  const std::string key = title_key(place);
+  const std::vector<BookPlace> places = places_of(book);
+  const auto fitting = [&](bool whole) {
+    std::vector<const BookPlace*> out;
+    for (const BookPlace& one : places) {
+      if (one.has(key, whole)) out.push_back(&one);
     }
-  }
+    return out;
+  };
+  std::vector<const BookPlace*> found = fitting(true);
+  // Of a whole title the highest level that has it.
+  const int level = found.empty() ? 0 : (*std::min_element(found.begin(), found.end(), [](auto* a, auto* b) {
+                                          return a->level < b->level;
+                                        }))->level;
+  std::erase_if(found, [&](const BookPlace* one) { return one->level != level; });
+  if (found.empty() && key.find_first_not_of("0123456789.") != std::string::npos) found = fitting(false);
+  if (found.size() == 1) return found.front()->selection;
+  if (!found.empty()) throw several_places(found, place);
   // A section that is not there, of a chapter that is.
-  const std::string chapter_text = place.substr(0, place.find('.'));
+  const std::string chapter_text = key.substr(0, key.find('.'));
   for (const BookChapter& chapter : book) {
-    if (place.find('.') == std::string::npos || chapter_text != std::to_string(chapter.number)) continue;
+    if (key.find('.') == std::string::npos || chapter_text != std::to_string(chapter.number)) continue;
     throw UserError(fmt::format("chapter {} has no section {}", chapter.number, in_quotes(place)),
                     fmt::format("{} to {}", chapter.sections.front().number, chapter.sections.back().number));
   }

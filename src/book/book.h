@@ -15,15 +15,17 @@
 //           run: scalecalc collective all-gather --hw book/tpu-v4p ...
 //           expect:
 //             - {at: /points/0/time_s, value: 2.33016888889e-05, book: 2.3e-05}
+//           note: What is asked and what the figure means.         # an exercise has one
 //           disagreement: why the book's own figure is another    # if it is
 //
 // `run` is asked with --json. `at` is a JSON pointer into its document (/bounds/name=fsdp_limit/value takes the member
 // of a list by its name), `value` the exact figure (booleans as 1 and 0), `tolerance` relative and 1e-6 unless given
 // (0: equal), `book` the figure as the book prints it, `within` how far that may be off where the book goes on with
-// rounded figures, `by` the book's arithmetic with those, `run` another command line for this figure alone, `exit` the
-// exit status if it is not 0.
+// rounded figures, `by` the book's arithmetic with those, `label` what people read in place of the pointer, `run`
+// another command line for this figure alone, `exit` the exit status if it is not 0.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +48,7 @@ bool agrees(double value, const PrintedNumber& printed);
 struct BookFigure {
   std::string run;  ///< the command line
   std::string at;
+  std::string label;  ///< for people; empty: as `at` says
   double value = 0;
   double tolerance = 1e-6;
   std::optional<PrintedNumber> book;
@@ -57,7 +60,7 @@ struct BookCase {
   std::string exercise;  ///< empty if it is none
   std::string kind;
   std::string question;
-  std::string note;
+  std::string note;  ///< a sentence or two, which every exercise has
   std::string errata;
   std::string disagreement;
   int exit = 0;
@@ -85,9 +88,14 @@ std::vector<BookChapter> scaling_book();
 struct BookSelection {
   const BookChapter* chapter = nullptr;  ///< null: the whole book
   const BookSection* section = nullptr;  ///< null: the whole chapter
-  const BookCase* only = nullptr;        ///< null: all of the section
+  std::vector<const BookCase*> only;     ///< empty: all of the section
+
+  bool names(const BookCase& item) const { return std::find(only.begin(), only.end(), &item) != only.end(); }
 };
-/// Of "", "5", "5.2" or a case's id. UserError with the nearest that there is.
+/// Of "", "5", "5.2", a case's id, or any title that an answer prints: of a chapter, a section, an exercise or a
+/// question, with the number before it or without, whatever its case and punctuation; or the beginning of one. A whole
+/// title goes before a beginning, a chapter before a section before a question. UserError that lists the places where
+/// several fit, and the nearest where none does.
 BookSelection select_of_book(const std::vector<BookChapter>& book, const std::string& place);
 
 }  // namespace scalecalc

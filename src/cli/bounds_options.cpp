@@ -85,8 +85,11 @@ constexpr std::array kBoundsFlags{
     count<&BoundsQuestion::pods>("--pods", kPodRange, "K", "that many whole pods, in place of --chips and --slices",
                                  "4")
         .excluding("--chips --topology --slices", "which chips"),
-    count<&BoundsQuestion::tensor_axes>("--my", kAxesRange, "N",
-                                        "torus axes that carry tensor parallelism, M_Y (default 1)", "1"),
+    count<&BoundsQuestion::tensor_axes>(
+        "--my", kAxesRange, "N",
+        "torus axes that carry tensor parallelism, M_Y (default 1), of training and of prefill; the limits of decode "
+        "are those of one axis",
+        "1"),
     text("--fix", "KEY=N,...",
          "degrees to judge: dp, fsdp, tp, cp, pp, ep (experts on chips of their own), ga (microbatches of a step)",
          "tp=8,pp=16")

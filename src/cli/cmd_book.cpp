@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "base/quoting.h"
+#include "base/text.h"
 #include "book/book.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
@@ -45,12 +46,11 @@ ExitCode run_book(const Arguments& arguments, Environment& env) {
   FlagReader reader(arguments);
   BookAsked asked;
   reader.read(asked);
-  const std::vector<std::string>& words = arguments.positionals();
-  if (words.size() > 1) reader.problem("one place of the book at a time", reader.example());
   reader.finish();
+  const std::string place = join(arguments.positionals(), " ");  // a title need not be quoted
   return answer_with_output(arguments, env, [&](const Catalog&) {
     const std::vector<BookChapter> book = scaling_book();
-    const BookView view{select_of_book(book, words.empty() ? "" : words.front()), asked.solve};
+    const BookView view{select_of_book(book, place), asked.solve};
     return with_query(book_output(book, view, ask_the_program(env), env.interrupted), arguments, {answered(asked)});
   });
 }
@@ -61,9 +61,11 @@ const Command& book_command() {
   static const Command kBook{
       .name = "book",
       .summary = "The scaling book's worked numbers and exercises, with commands, figures and errata.",
-      .usage = "[CHAPTER|SECTION|ID] [--solve]",
+      .usage = "[CHAPTER|SECTION|TITLE|ID] [--solve]",
       .examples =
           "  scalecalc book 5.2\n"
+          "  scalecalc book training\n"
+          "  scalecalc book 4.9 question 2\n"
           "  scalecalc book 4 --solve\n",
       .notes = "Sections are numbered as they stand in the book, those with figures alone.\n",
       .flags = kBookFlags,

@@ -33,8 +33,9 @@ constexpr std::array kRooflineFlags{
                                   "where it runs (default: vector for add, elementwise and dot, else matrix)"),
     word<&RooflineQuestion::from>("--from", kHomeNames,
                                   "where the operands lie: in HBM (default), on the chip, or in host memory over PCIe"),
-    quantity<&RooflineQuestion::vmem_multiple>("--vmem-multiple", UnitKind::kNumber, "N",
-                                               "bandwidth of VMEM over that of HBM, with --from vmem", "22"),
+    quantity<&RooflineQuestion::vmem_multiple>(
+        "--vmem-multiple", UnitKind::kNumber, "N",
+        "bandwidth of VMEM over that of HBM, with --from vmem (default: the hardware file's)", "22"),
     word<&RooflineQuestion::counted>(
         "--count", kCountedNames,
         "whose bytes count: all operands' (default), the weights' alone (small batches), or none")

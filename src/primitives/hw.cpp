@@ -30,20 +30,17 @@ std::optional<DType> usual_dtype(const HardwareSpec& hw) {
   return std::nullopt;
 }
 
-TracedBandwidth onchip_bandwidth(const HardwareSpec& hw, const MemoryLevel& level) {
-  const std::string path = fmt::format("hw.onchip.{}.bandwidth", level.name);
-  if (level.over_hbm == 0) return read(kReader, *level.bandwidth, path, hw.onchip.source);
-  const Traced times = kReader.input(level.over_hbm, path + "_over_hbm", hw.onchip.source);
-  return named(NamedRates(hw).hbm() * times, fmt::format("{} bandwidth", level.name),
-               "book ch. 2: so many times HBM's");
-}
+constexpr std::string_view kHostLink = "pcie";
+
+/// A tier may be called as the host's link is ("pcie"), whose name the figures of files keep.
+std::string channel_name(const Tier& tier) { return tier.name == kHostLink ? tier.name + "_egress" : tier.name; }
 
 /// The channels of the innermost tier.
 void add_scale_up(const HardwareSpec& hw, const NamedRates& rates, std::vector<HwChannel>& out) {
   const Tier& tier = hw.network.front();
   if (!publishes_tier(hw, 0)) return;
   if (tier.kind != TierKind::kTorus) {
-    out.push_back({tier.name, fmt::format("{}, one chip's egress", tier.name), rates.scale_up()});
+    out.push_back({channel_name(tier), fmt::format("{}, one chip's egress", tier.name), rates.scale_up()});
     return;
   }
   out.push_back({tier.name, fmt::format("{}, one axis both ways", tier.name), rates.ici()});
@@ -58,7 +55,7 @@ void add_scale_out(const HardwareSpec& hw, const NamedRates& rates, std::vector<
   for (std::size_t t = 1; t < hw.network.size(); ++t) {
     if (!publishes_tier(hw, t)) continue;
     const Tier& tier = hw.network[t];
-    out.push_back({tier.name, fmt::format("{}, one chip's share", tier.name), chip_egress(hw, t)});
+    out.push_back({channel_name(tier), fmt::format("{}, one chip's share", tier.name), chip_egress(hw, t)});
   }
   if (!hw.is_torus() && hw.network.size() > 1 && hw.publishes("network")) {
     out.push_back({"node_egress", "a whole node's egress", rates.node_egress()});
@@ -70,14 +67,14 @@ std::vector<HwChannel> channels_of(const HardwareSpec& hw) {
   std::vector<HwChannel> out;
   if (hw.publishes("hbm.bandwidth")) out.push_back({"hbm", "memory", rates.hbm()});
   for (const MemoryLevel& level : hw.onchip.levels) {
-    if (!level.bandwidth) continue;
-    out.push_back({std::string(level.name), std::string(level.name), onchip_bandwidth(hw, level)});
+    const auto rate = rates.onchip(level.name);
+    if (rate) out.push_back({std::string(level.name), std::string(level.name), *rate});
   }
   if (!hw.network.empty()) {
     add_scale_up(hw, rates, out);
     add_scale_out(hw, rates, out);
   }
-  if (hw.pcie_bandwidth) out.push_back({"pcie", "host link", rates.pcie()});
+  if (hw.pcie_bandwidth) out.push_back({std::string(kHostLink), "host link", rates.pcie()});
   if (hw.offload && hw.offload->bandwidth) {
     out.push_back({"offload", "memory beside the chip",
                    read(kReader, *hw.offload->bandwidth, "hw.offload.bandwidth", hw.offload->source)});
@@ -326,7 +323,7 @@ std::vector<HwMemoryLevel> onchip_of(const HardwareSpec& hw, const HwUnits& unit
         add_total(found, level.per);
       }
     }
-    if (level.bandwidth) found.bandwidth = read(kReader, *level.bandwidth, path + ".bandwidth", hw.onchip.source);
+    found.bandwidth = NamedRates(hw).onchip(level.name);
     out.push_back(std::move(found));
   }
   // The register file follows from the units unless the file gives it.

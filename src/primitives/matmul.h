@@ -77,6 +77,7 @@ struct Strategy {
   std::string output;
   std::vector<CollectiveUse> collectives;
   FlopsOf<Traced> flops_per_chip;
+  FlopsOf<Traced> flops_all_chips;  ///< that they run, also where several do the same
   Traced redundancy;  ///< FLOPs of all chips over those of the product: 4 where every quarter is computed four times
   SecondsOf<Traced> compute_time;
   SecondsOf<Traced> communication_time;

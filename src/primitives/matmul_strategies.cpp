@@ -163,7 +163,8 @@ class StrategyWriter {
       return named(value, fmt::format("{} #{}", name, out_.rank), source);
     };
     const Traced chips = kReader.input(static_cast<double>(tables().mesh.chips()), "chips", "--mesh");
-    out_.redundancy = out_.flops_per_chip * chips / total;
+    out_.flops_all_chips = numbered(out_.flops_per_chip * chips, "FLOPs of all chips", "copies of a product included");
+    out_.redundancy = out_.flops_all_chips / total;
     out_.compute_time = numbered(out_.compute_time, "compute time", "book ch. 1: FLOPs over the rate");
     out_.communication_time =
         numbered(out_.communication_time, "communication time", "the collectives one after the other");

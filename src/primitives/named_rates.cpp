@@ -8,8 +8,6 @@
 #include "network/tier_rates.h"
 
 namespace scalecalc {
-namespace {}  // namespace
-
 void NamedRates::missing(const char* what, const char* hint) const {
   throw UserError(fmt::format("{} gives no {}", hw_.name, what), hint);
 }
@@ -42,6 +40,15 @@ BytesPerSecondOf<Traced> NamedRates::hbm() const {
 BytesOf<Traced> NamedRates::hbm_capacity() const {
   require_published(hw_, {"hbm.capacity"});
   return read(kReader, hw_.hbm_capacity, "hw.hbm.capacity", hw_.hbm_source);
+}
+
+std::optional<BytesPerSecondOf<Traced>> NamedRates::onchip(std::string_view level) const {
+  const MemoryLevel* found = hw_.onchip.find(level);
+  if (found == nullptr || !found->bandwidth) return std::nullopt;
+  const std::string path = fmt::format("hw.onchip.{}.bandwidth", level);
+  if (found->over_hbm == 0) return read(kReader, *found->bandwidth, path, hw_.onchip.source);
+  const Traced times = kReader.input(found->over_hbm, path + "_over_hbm", hw_.onchip.source);
+  return named(hbm() * times, fmt::format("{} bandwidth", level), "book ch. 2: a multiple of HBM's");
 }
 
 BytesPerSecondOf<Traced> NamedRates::pcie() const {

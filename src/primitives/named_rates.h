@@ -2,6 +2,9 @@
 // network/tier_rates.h's. What a hardware file does not give is an error that says so; nothing is assumed.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "base/quantity.h"
 #include "base/scalar.h"
 #include "spec/hardware_spec.h"
@@ -21,6 +24,9 @@ class NamedRates {
   /// W_hbm.
   BytesPerSecondOf<Traced> hbm() const;
   BytesOf<Traced> hbm_capacity() const;
+  /// Bandwidth of a memory on the chip ("vmem"), also where the file gives it as a multiple of HBM's; nothing if it
+  /// does not give one.
+  std::optional<BytesPerSecondOf<Traced>> onchip(std::string_view level) const;
   /// W_pcie: one chip's share of the host link, one direction.
   BytesPerSecondOf<Traced> pcie() const;
 

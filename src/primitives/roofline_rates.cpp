@@ -63,6 +63,7 @@ Quantity<D, Traced> unless_named(const Quantity<D, Traced>& x, std::string_view 
 
 BytesPerSecondOf<Traced> vmem_rate(const RooflineQuestion& question, const NamedRates& chip) {
   if (!question.vmem_multiple) {
+    if (const auto rate = chip.onchip("vmem")) return *rate;
     throw UserError(fmt::format("{} gives no VMEM bandwidth", chip.hw().name),
                     "say how many times HBM it is: --vmem-multiple 22 (book ch. 2, for the TPU v5e)");
   }

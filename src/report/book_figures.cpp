@@ -108,7 +108,7 @@ FigureName name_of_figure(const std::string& pointer) {
       break;
     }
     if (word == "bytes") out.format = Format::kBytes;
-    if (word == "flops") out.format = Format::kFlops;
+    if (word == "flops" || word == "flops_per_chip" || word == "flops_all_chips") out.format = Format::kFlops;
     out.label += (out.label.empty() ? "" : " ") + in_words(word);
   }
   return out;

@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 
 #include "base/diagnostic.h"
+#include "base/quoting.h"
+#include "base/text.h"
 
 namespace scalecalc {
 namespace {
@@ -12,27 +17,27 @@ namespace {
 Cell cell(std::string_view value) { return std::string(value); }
 
 struct BookCounts {
-  std::size_t questions = 0, exercises = 0, figures = 0;
+  std::size_t questions = 0, exercises = 0, figures = 0, errata = 0;
+
+  void add(const BookSection& section) {
+    for (const BookCase& item : section.cases) {
+      ++questions;
+      if (!item.exercise.empty()) ++exercises;
+      figures += item.figures.size();
+      if (!item.disagreement.empty()) ++errata;
+    }
+  }
 };
 std::string counts_text(const BookCounts& counts) {
-  return fmt::format("{} questions, {} of them exercises, with {} figures", counts.questions, counts.exercises,
-                     counts.figures);
-}
-
-BookCounts counts_of(const BookSection& section) {
-  BookCounts out;
-  for (const BookCase& item : section.cases) {
-    ++out.questions;
-    if (!item.exercise.empty()) ++out.exercises;
-    out.figures += item.figures.size();
-  }
-  return out;
+  return fmt::format("{} questions, {} of them exercises, with {} figures and {} errata", counts.questions,
+                     counts.exercises, counts.figures, counts.errata);
 }
 
 void add_counts(Record& record, const BookCounts& counts) {
   record.figures.push_back(count_figure("questions", counts.questions, "questions"));
   record.figures.push_back(count_figure("exercises", counts.exercises, "exercises"));
   record.figures.push_back(count_figure("figures", counts.figures, "figures"));
+  record.figures.push_back(count_figure("errata", counts.errata, "errata"));
 }
 
 Record chapter_record(const BookChapter& chapter) {
@@ -40,12 +45,7 @@ Record chapter_record(const BookChapter& chapter) {
               figure("title", "chapter", Format::kText, cell(chapter.title)),
               count_figure("sections", chapter.sections.size(), "sections")}};
   BookCounts counts;
-  for (const BookSection& section : chapter.sections) {
-    const BookCounts own = counts_of(section);
-    counts.questions += own.questions;
-    counts.exercises += own.exercises;
-    counts.figures += own.figures;
-  }
+  for (const BookSection& section : chapter.sections) counts.add(section);
   add_counts(out, counts);
   out.figures.push_back(figure("page", "", Format::kText, cell(chapter.page)));
   return out;
@@ -54,7 +54,9 @@ Record chapter_record(const BookChapter& chapter) {
 Record section_record(const BookSection& section) {
   Record out{{figure("section", "#", Format::kText, cell(section.number)),
               figure("title", "section", Format::kText, cell(section.title))}};
-  add_counts(out, counts_of(section));
+  BookCounts counts;
+  counts.add(section);
+  add_counts(out, counts);
   return out;
 }
 
@@ -79,6 +81,9 @@ std::string printed_text(const PrintedNumber& printed, const FigureName& name, c
   return text_of(Cell(printed.value), name.format);
 }
 
+constexpr std::string_view kBookExplain =
+    "--explain after a command shows the formula of each figure with the numbers in it";
+
 class BookWriter {
  public:
   BookWriter(const AskCommand& ask, const Stop& stop, Output& out) : ask_(ask), stop_(stop), out_(out) {
@@ -99,6 +104,7 @@ class BookWriter {
       if (asked.book && !asked.book->by.empty()) {
         block.lines.push_back({fmt::format("the book's {}: {}", asked.book->text, asked.book->by), Role::kDim});
       }
+      if (asked.run != said) note_chips(asked.run);
       said = asked.run;
       figures_.records.push_back(record);
       block.records.push_back(std::move(record));
@@ -118,9 +124,15 @@ class BookWriter {
     return out + fmt::format("; of {} that the book prints {} agree{}", printed_, agreeing_, agreeing_ == 1 ? "s" : "");
   }
 
-  /// The figures for files, behind what people read.
+  /// What a student should know of the commands, and the figures for files, behind what people read.
   void finish() {
-    if (!figures_.records.empty()) out_.lines_of = figures_.key;
+    if (!figures_.records.empty()) {
+      out_.lines_of = figures_.key;
+      std::vector<Line> lines{{std::string(kBookExplain), Role::kDim}};
+      if (std::string rates = rates_line(); !rates.empty()) lines.push_back({std::move(rates), Role::kDim});
+      out_.blocks.push_back(lines_block("About the commands", std::move(lines)));
+      out_.blocks.back().last = true;
+    }
     out_.blocks.push_back(std::move(figures_));
   }
 
@@ -137,10 +149,57 @@ class BookWriter {
                     "the built-in catalog answers it otherwise; please report it", code);
   }
 
+  /// How far the vendor's figures of the first chip asked about are from the book's, by the rate that differs most.
+  std::string rates_line() {
+    static constexpr std::string_view kBook = "book/";
+    struct Rate {
+      const char* at;
+      const char* name;
+      Format format;
+    };
+    static constexpr std::array<Rate, 5> kRates{
+        {{"matmul_flops_per_s/bf16", "bf16", Format::kFlopsPerSecond},
+         {"memory_bandwidth_bytes_per_s", "memory bandwidth", Format::kBytesPerSecond},
+         {"memory_bytes", "memory", Format::kBytes},
+         {"bandwidth_bytes_per_s/ici_one_way", "a link one way", Format::kBytesPerSecond},
+         {"bandwidth_bytes_per_s/pcie", "the host link", Format::kBytesPerSecond}}};
+    for (const std::string& chip : chips_) {
+      const std::string plain = chip.substr(kBook.size());
+      const BookReply both = ask_(fmt::format("scalecalc hw {} {}", chip, plain));
+      double most = 0;
+      std::string out;
+      for (const Rate& rate : kRates) {
+        const auto of = [&](int which) {
+          return reader_.find(both.document, fmt::format("/chips/{}/{}", which, rate.at));
+        };
+        const auto ours = both.exit == 0 ? of(0) : std::nullopt;
+        const auto vendors = both.exit == 0 ? of(1) : std::nullopt;
+        if (!ours || !vendors || std::fabs(vendors->value / ours->value - 1) <= most) continue;
+        most = std::fabs(vendors->value / ours->value - 1);
+        out =
+            fmt::format("{} has the book's rounded rates, {} the vendor's: {} {} against {} ({})", chip, plain,
+                        rate.name, text_of(Cell(ours->value), rate.format), text_of(Cell(vendors->value), rate.format),
+                        signed_percent_text(vendors->value / ours->value - 1));
+      }
+      if (!out.empty()) return out;
+    }
+    return "";
+  }
+
+  /// The book's chips that a command asks about; models of the book are called alike.
+  void note_chips(const std::string& command) {
+    const std::vector<std::string> words = shell_words(command);
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      const bool chip = words[i].starts_with("book/") && (words[i - 1] == "--hw" || words[1] == "hw");
+      if (chip && std::find(chips_.begin(), chips_.end(), words[i]) == chips_.end()) chips_.push_back(words[i]);
+    }
+  }
+
   Record figure_record(const BookSection& section, const BookCase& item, const BookFigure& asked) {
     const auto found = reader_.find(reply_to(asked.run, item.exit).document, asked.at);
     if (!found) throw UserError(fmt::format("'{}' gives no {}", asked.run, asked.at), "");
     FigureName name = name_of_figure(asked.at);
+    if (!asked.label.empty()) name.label = asked.label;
     std::string unit = found->unit;
     if (const auto own = format_of_unit(unit)) {
       name.format = *own;
@@ -179,6 +238,7 @@ class BookWriter {
   Block figures_;
   AnswerReader reader_;
   std::map<std::string, BookReply> replies_;
+  std::vector<std::string> chips_;  ///< of the book, in the order asked about
   std::size_t printed_ = 0;
   std::size_t agreeing_ = 0;
 };
@@ -192,6 +252,12 @@ std::vector<const BookSection*> sections_of(const std::vector<BookChapter>& book
     for (const BookSection& section : chapter.sections) out.push_back(&section);
   }
   return out;
+}
+
+std::string ids_of(const BookSelection& selected) {
+  std::vector<std::string> ids;
+  for (const BookCase* item : selected.only) ids.push_back(item->id);
+  return join(ids, ",");
 }
 
 std::string title_of(const BookSelection& selected) {
@@ -213,20 +279,17 @@ Output book_output(const std::vector<BookChapter>& book, const BookView& view, c
       figure("chapter", "", Format::kInteger, selected.chapter ? cell_of(selected.chapter->number) : Cell{}));
   out.query.figures.push_back(
       figure("section", "", Format::kText, selected.section ? cell(selected.section->number) : Cell{}));
-  out.query.figures.push_back(figure("id", "", Format::kText, selected.only ? cell(selected.only->id) : Cell{}));
+  out.query.figures.push_back(figure("id", "", Format::kText, selected.only.empty() ? Cell{} : cell(ids_of(selected))));
   BookCounts all;
-  for (const BookSection* section : sections_of(book, selected)) {
-    const BookCounts own = counts_of(*section);
-    all.questions += own.questions;
-    all.exercises += own.exercises;
-    all.figures += own.figures;
-  }
+  for (const BookSection* section : sections_of(book, selected)) all.add(*section);
   Block contents;
   if (selected.chapter == nullptr) {
     contents.key = "chapters";
     for (const BookChapter& chapter : book) contents.records.push_back(chapter_record(chapter));
     out.notes.emplace_back(
-        "scalecalc book 5: its sections; book 5.2: the worked numbers of one; book 5 --solve: its exercises");
+        "scalecalc book 5: its sections; book 5.2: the worked numbers of one; book 5 --solve: its exercises; a title "
+        "does as "
+        "well: book training");
   } else if (selected.section == nullptr) {
     contents.key = "sections";
     for (const BookSection& section : selected.chapter->sections) contents.records.push_back(section_record(section));
@@ -237,9 +300,9 @@ Output book_output(const std::vector<BookChapter>& book, const BookView& view, c
   BookWriter writer(ask, stop, out);
   for (const BookSection* section : sections_of(book, selected)) {
     for (const BookCase& item : section->cases) {
-      if (selected.only != nullptr && selected.only != &item) continue;
+      if (!selected.only.empty() && !selected.names(item)) continue;
       const bool exercise = !item.exercise.empty();
-      const bool solved = selected.only != nullptr || (exercise ? view.solve : selected.section != nullptr);
+      const bool solved = !selected.only.empty() || (exercise ? view.solve : selected.section != nullptr);
       if (solved) {
         writer.solve(*section, item);
       } else if (exercise && selected.chapter != nullptr) {

@@ -78,6 +78,7 @@ Record strategy_record(const Strategy& s, const std::optional<BytesOf<Traced>>& 
       figure("bound_by", "bound by", Format::kText, text(s.compute_bound ? "compute" : "communication")), 1));
   f.push_back(figure("compute_bound", "", Format::kFlag, flag(s.compute_bound)));
   f.push_back(with_importance(figure("flops_per_chip", "FLOPs/chip", Format::kFlops, s.flops_per_chip), 2));
+  f.push_back(with_importance(figure("flops_all_chips", "FLOPs, all chips", Format::kFlops, s.flops_all_chips), 4));
   f.push_back(with_importance(
       figure("redundancy", "times done", Format::kNumber, s.redundancy, "all chips' FLOPs over the product's"), 4));
   f.push_back(with_importance(figure("memory_bytes", "memory/chip", Format::kBytes, s.memory), 2));
@@ -121,6 +122,7 @@ Block strategies(const MatmulAnswer& found, std::size_t top) {
                  {"upper_time_s", 1},
                  {"bound_by", 1},
                  {"flops_per_chip", 2, "", false},
+                 {"flops_all_chips", 4, "", false},
                  {"redundancy", 4, "", false},
                  {"memory_bytes", 2},
                  {"memory_share", 3, "", false},

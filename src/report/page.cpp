@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "base/text.h"
 #include "report/page_assets.h"
@@ -63,6 +65,36 @@ std::string script_safe(const std::string& json) {
   return out;
 }
 
+/// What a reader looks for first, by its column in files.
+constexpr std::array<std::string_view, 14> kAnswers{"run_time_s",
+                                                    "run_cost_usd",
+                                                    "time_s",
+                                                    "ttft_s",
+                                                    "tpot_s",
+                                                    "tokens_per_s",
+                                                    "tokens_per_s_per_chip",
+                                                    "usd_per_million_output_tokens",
+                                                    "measured",
+                                                    "predicted",
+                                                    "error",
+                                                    "bound_by",
+                                                    "step_time_s",
+                                                    "mfu"};
+
+/// The order of a table's columns on a page: what a row is (the first column, a study's axes), then the answers, then
+/// what tells the layouts apart. A table wider than the screen scrolls only past the answers.
+std::vector<std::size_t> page_order(const Table& table) {
+  const auto rank = [&](std::size_t i) {
+    const std::string& key = table.columns[i].key;
+    if (i == 0 || key.starts_with("in_")) return kAnswers.begin();
+    return std::find(kAnswers.begin(), kAnswers.end(), key) + 1;
+  };
+  std::vector<std::size_t> out(table.columns.size());
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  return out;
+}
+
 class PageText {
  public:
   explicit PageText(const Page& page) : page_(page) {
@@ -92,6 +124,9 @@ class PageText {
   }
 
  private:
+  /// The class of the table behind a picture.
+  static constexpr std::string_view kNumbers = "numbers";
+
   void tagged(std::string_view tag, const std::string& text, Role role) {
     out_ += fmt::format("<{0}{1}>{2}</{0}>\n", tag, class_of(role), html_of(text));
   }
@@ -134,15 +169,21 @@ class PageText {
     out_ += "</ul>\n";
   }
 
-  /// Numbers carry their raw value, by which they are sorted.
+  /// Numbers carry their raw value, by which they are sorted, and cells their heading where a phone shows a row as a
+  /// card.
   void table(const Table& table, const std::string& name, std::string_view cls) {
     if (table.rows.empty()) return;
-    out_ += fmt::format("<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"Table: {}\">\n<table{}>\n",
-                        markup_escaped(name), cls.empty() ? "" : fmt::format(" class=\"{}\"", cls));
+    constexpr std::size_t kNarrow = 3;  // columns that fit a phone side by side
     const bool titled =
         std::any_of(table.columns.begin(), table.columns.end(), [](const Column& c) { return !c.title.empty(); });
+    const bool cards = titled && cls != kNumbers && table.columns.size() > kNarrow;
+    const std::string classes = fmt::format("{}{}{}", cls, cards && !cls.empty() ? " " : "", cards ? "cards" : "");
+    out_ += fmt::format("<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"Table: {}\">\n<table{}>\n",
+                        markup_escaped(name), classes.empty() ? "" : fmt::format(" class=\"{}\"", classes));
+    const std::vector<std::size_t> order = page_order(table);
     out_ += titled ? "<thead><tr>" : "<tbody>\n";
-    for (const Column& column : titled ? table.columns : std::vector<Column>{}) {
+    for (const std::size_t i : titled ? order : std::vector<std::size_t>{}) {
+      const Column& column = table.columns[i];
       const bool number = is_number(column.format);
       // A column without a title is a bar or a mark: a cell, no heading.
       const std::string_view tag = column.title.empty() ? "td" : "th";
@@ -152,22 +193,23 @@ class PageText {
     if (titled) out_ += "</tr></thead>\n<tbody>\n";
     for (const Row& row : table.rows) {
       out_ += fmt::format("<tr{}>", class_of(row.role));
-      for (std::size_t i = 0; i < table.columns.size(); ++i) cell(row, i, table.columns[i].format);
+      for (const std::size_t i : order) cell(row, i, table.columns[i], cards);
       out_ += "</tr>\n";
     }
     out_ += "</tbody>\n</table>\n</div>\n";
   }
 
-  void cell(const Row& row, std::size_t i, Format format) {
+  void cell(const Row& row, std::size_t i, const Column& column, bool card) {
     const Cell value = i < row.cells.size() ? row.cells[i] : Cell{};
     const double* number = std::get_if<double>(&value);
-    const std::string text = text_of(value, format);
+    const std::string text = text_of(value, column.format);
     constexpr std::size_t kLong = 18;
-    const std::string_view cls = is_number(format) || text.empty() ? " class=\"n\""
-                                 : text.size() > kLong             ? " class=\"long\""
-                                                                   : " class=\"short\"";
-    out_ += fmt::format("<td{}{}>{}</td>", cls,
-                        number == nullptr ? "" : fmt::format(" data-v=\"{}\"", raw_text_of(value)), html_of(text));
+    const std::string_view cls = is_number(column.format) || text.empty() ? " class=\"n\""
+                                 : text.size() > kLong                    ? " class=\"long\""
+                                                                          : " class=\"short\"";
+    out_ += fmt::format(
+        "<td{}{}{}>{}</td>", cls, number == nullptr ? "" : fmt::format(" data-v=\"{}\"", raw_text_of(value)),
+        card && !text.empty() ? fmt::format(" data-l=\"{}\"", markup_escaped(column.title)) : "", html_of(text));
   }
 
   static std::string title_of(const Plot& plot) {
@@ -189,7 +231,7 @@ class PageText {
     const Table numbers = chart_table(plot);
     if (!numbers.rows.empty()) {
       out_ += "<details>\n<summary>The numbers</summary>\n";
-      table(numbers, "numbers of " + title, "");
+      table(numbers, "numbers of " + title, kNumbers);
       out_ += "</details>\n";
     }
     out_ += "</figure>\n";

@@ -379,11 +379,13 @@ void decode_limit(const ServingInputs& in, const LayerShape& shape, const Servin
   const auto degree = tensor_degree(in);
   const Traced ratio = named(in.hbm / via.rate, "beta", "book ch. 7: W_hbm / " + via.symbol);
   const Traced limit = shape.total_width * (in.weight_element / in.activation_element) / (batch * ratio);
-  list.add(kShardingGroup,
-           {"decode_tp_limit", "F " + via.symbol + " / (B W_hbm) x b_w / b_a", "chips",
-            "with fewer chips in tensor parallelism weights take longer to load than activations to travel",
-            "book ch. 7, Generation"},
-           limit, below(degree, limit));
+  list.add(
+      kShardingGroup,
+      {"decode_tp_limit", "F " + via.symbol + " / (B W_hbm) x b_w / b_a", "chips",
+       fmt::format("with fewer chips in tensor parallelism weights take longer to load than activations to travel{}",
+                   in.base().is_torus() ? " over one axis" : ""),
+       "book ch. 7, Generation"},
+      limit, below(degree, limit));
   if (!degree) return;
   const SecondsOf<Traced> link = list.add(kShardingGroup,
                                           {"matmul_link_time", "b_a B D / " + via.symbol, "",

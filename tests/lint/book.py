@@ -62,12 +62,16 @@ def section_rows(binary, number):
     out = asked(binary, number, "--solve", "-o", "markdown").rstrip("\n").split("\n")
     rows = []
     for line in out[1:]:
+        if line == "## About the commands":  # below the last question, the same of every section
+            break
         if line.startswith("## "):
             rows.append(f"##### {line[3:]}")
         elif line.startswith("- $ "):
             rows.append(f"- `{line[4:]}`")
         else:
             rows.append(line)
+    while rows and not rows[-1]:
+        rows.pop()
     return rows
 
 
@@ -86,7 +90,9 @@ def cases_table(binary):
             for figure in figures:
                 if figure["erratum"] and (figure["id"], figure["erratum"]) not in errata:
                     errata.append((figure["id"], figure["erratum"]))
-    rows += [f"### Where the book disagrees with itself ({len(errata)})", "", "| case | why |", "|---|---|"]
+    counted = sum(chapter["errata"] for chapter in chapters)
+    assert counted == len(errata), f"scalecalc book counts {counted} errata and prints {len(errata)}"
+    rows += [f"### Where the book disagrees with itself ({counted})", "", "| case | why |", "|---|---|"]
     rows += [f"| {name} | {why.replace('|', '/')} |" for name, why in errata]
     return rows, sum(chapter["questions"] for chapter in chapters)
 

@@ -25,6 +25,10 @@ QUESTIONS = {
     "compare": ["compare", "llama3-8b", "--hw", "h100-sxm:64,tpu-v5p:64"],
     "sensitivity": ["sensitivity", "llama3-8b", "--hw", "h100-sxm", "--chips", "64", "--fixed"],
     "validate": ["validate", "train", "--only", "chip=h200,mi325x"],
+    "servers": ["serve", "llama3-70b", "--hw", "h100-sxm,h200,b200"],
+    "rl": ["rl", "llama3-8b", "--hw", "h100-sxm", "--chips", "64", "--prompt", "512", "--generate", "2048"],
+    "distill": ["distill", "llama3.1-8b", "--teacher", "llama3.1-70b", "--hw", "h100-sxm", "--chips", "256", "--tokens", "100B"],
+    "bounds": ["bounds", "llama3-70b", "--hw", "book/h100", "--chips", "4096", "--for", "serving", "--batch", "1..64*2"],
     "batch": ["batch"],
     "hostile": ["train"],
     "hostile_chip": ["serve", "llama3-8b", "--chips", "1", "--batch", "1,8"],
@@ -119,12 +123,40 @@ class Pages(unittest.TestCase):
                 with self.subTest(name, title=title):
                     self.assertIn(title, found)
 
-    def test_a_phone_shows_it_without_scrolling_sideways(self):
-        for name in ("train", "serve"):
+    def test_the_answer_is_on_the_screen(self):
+        # Of each column its heading and cells: where they end, and where their box does, which scrolls sideways.
+        ends = """[...document.querySelectorAll('table:not(.numbers)')].flatMap(table => {
+            if (!table.tHead) return [];
+            const box = table.closest('.wide').getBoundingClientRect();
+            return [...table.tHead.rows[0].cells].map((head, k) => [head.textContent, Math.max(
+                ...[...table.rows].map(row => row.cells[k].getBoundingClientRect().right)), box.right]);
+        })"""
+        for width in (1280, 1920):
+            for name, (wanted, _) in ANSWERS.items():
+                with self.subTest(name, width=width):
+                    self.show(name, width=width)
+                    columns = self.browser.js(ends)
+                    self.assertLessEqual(set(wanted), {title for title, _, _ in columns})
+                    for title, end, box in columns:
+                        if title in wanted:
+                            self.assertLessEqual(end, min(width, box) + 0.5, title)
+                    self.assertLessEqual(self.browser.js("document.documentElement.scrollWidth"), width)
+
+    def test_a_phone_shows_the_answer_first(self):
+        seen = """[...document.querySelectorAll('main > p, td')].filter(e => {
+            const box = e.getBoundingClientRect();
+            return box.width > 0 && box.bottom <= innerHeight && box.left >= 0 && box.right <= innerWidth;
+        }).map(e => (e.dataset.l ? e.dataset.l + ': ' : '') + e.textContent).join('\\n')"""
+        beyond = "[...document.querySelectorAll('table.cards td')].filter(e => e.getBoundingClientRect().right > innerWidth)"
+        for name, (_, words) in ANSWERS.items():
             with self.subTest(name):
                 self.show(name, width=390, height=844)
                 self.shoot(f"{name}-phone")
                 self.assertLessEqual(self.browser.js("document.documentElement.scrollWidth"), 390)
+                self.assertEqual(self.browser.js(f"{beyond}.map(e => e.textContent)"), [])
+                text = self.browser.js(seen)
+                for word in words:
+                    self.assertRegex(text, word)
                 self.assertEqual(self.browser.complaints(), [])
 
     def test_print_hides_what_is_no_use_on_paper(self):
@@ -244,6 +276,21 @@ class Pages(unittest.TestCase):
         subprocess.run([BINARY, *QUESTIONS["serve"], "-o", f"html={again}"], capture_output=True, check=True)
         self.assertEqual(again.read_bytes(), self.pages["serve"].read_bytes())
 
+
+# What a reader came for: headings of the table, and words that a phone shows before anything is scrolled.
+ANSWERS = {
+    "train": (["run", "cost", "bound by", "step"], [r"\d d \(", r"\$[\d.]+[kM]", "bound by"]),
+    "curve": (["run", "cost", "bound by", "step"], [r"run: [\d.]+ d", r"cost: \$[\d.]+[kM]", "bound by: "]),
+    "serve": (["TTFT", "TPOT", "tok/s/chip", "$/M out", "bound by"], ["tokens/s per chip", r"\$[\d.]+ per M", "bound by"]),
+    "servers": (["TTFT", "TPOT", "tok/s/chip", "$/M out", "bound by"], ["tokens/s per chip", r"\$[\d.]+ per M", "bound by"]),
+    "compare": (["time", "cost", "step"], [r"fastest: .*\d", r"cheapest: .*\$\d"]),
+    "sensitivity": (["value", "elasticity"], [r"Step [\d.]+ s, bound by", "helps most"]),
+    "validate": (["measured", "predicted", "error", "bound by"], ["Error: mean"]),
+    "rl": (["tok/s/chip", "step"], [r"a step takes [\d.]+ \w+"]),
+    "distill": (["step", "bound by"], [r"a step takes [\d.]+ s"]),
+    "bounds": (["tokens/s", "per chip", "bound by"], [r"critical batch \d+"]),
+    "batch": (["run_time_s", "run_cost_usd"], [r"run_time_s: [\d.]+ d", r"run_cost_usd: \$[\d.]+[kM]", "bound_by"]),
+}
 
 HOSTILE_MODEL = """\
 extends: llama3-8b

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "config/yaml_reader.h"
 
 namespace scalecalc {
@@ -64,11 +67,89 @@ TEST(Book, IsAskedByChapterSectionOrId) {
   EXPECT_EQ(select_of_book(book, "5").chapter->title, "Training");
   EXPECT_EQ(select_of_book(book, "5").section, nullptr);
   EXPECT_EQ(select_of_book(book, "5.2").section->title, "Fully-Sharded Data Parallelism (FSDP)");
-  EXPECT_EQ(select_of_book(book, "ch5-fsdp-bcrit-v5p").only->id, "ch5-fsdp-bcrit-v5p");
+  EXPECT_EQ(select_of_book(book, "ch5-fsdp-bcrit-v5p").only.front()->id, "ch5-fsdp-bcrit-v5p");
   EXPECT_EQ(error_of(book, "5.99"), "chapter 5 has no section '5.99' / 5.1 to " + book[4].sections.back().number);
   EXPECT_EQ(error_of(book, "11").substr(0, 24), "the book has no '11' / c");
   EXPECT_EQ(error_of(book, "ch5-fsdp-bcrit-v5"),
             "the book has no 'ch5-fsdp-bcrit-v5' / did you mean 'ch5-fsdp-bcrit-v5p'?");
+}
+
+/// Whether the place is the whole of what the title stands for, or an error names it among others.
+void expect_accepted(const std::vector<BookChapter>& book, const std::string& title, const BookChapter& chapter,
+                     const BookSection* section, const BookCase* item, const std::string& name) {
+  SCOPED_TRACE(title);
+  BookSelection found;
+  try {
+    found = select_of_book(book, title);
+  } catch (const UserError& error) {
+    const Diagnostic& problem = error.diagnostics().front();
+    EXPECT_NE(problem.message.find(" places of the book"), std::string::npos) << problem.message;
+    if (problem.hint.find(" more") == std::string::npos)
+      EXPECT_NE(problem.hint.find(name), std::string::npos) << problem.hint;
+    return;
+  }
+  // A chapter may be called as one of its sections is, and a section as one of its questions is.
+  EXPECT_EQ(found.chapter, &chapter);
+  if (found.section != nullptr) EXPECT_EQ(found.section, section);
+  if (!found.only.empty()) EXPECT_TRUE(item != nullptr && found.names(*item));
+}
+
+TEST(Book, TakesEveryTitleThatItPrints) {
+  const std::vector<BookChapter> book = scaling_book();
+  const auto shouted = [](std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+    return text;
+  };
+  std::size_t exercises = 0;
+  for (const BookChapter& chapter : book) {
+    const std::string number = std::to_string(chapter.number);
+    for (const std::string& title : {number, chapter.title, shouted(chapter.title), number + " " + chapter.title,
+                                     "Chapter " + number + ": " + chapter.title}) {
+      const BookSelection found = select_of_book(book, title);
+      EXPECT_EQ(found.chapter, &chapter) << title;
+      EXPECT_EQ(found.section, nullptr) << title;
+    }
+    for (const BookSection& section : chapter.sections) {
+      EXPECT_EQ(select_of_book(book, section.number + " " + shouted(section.title)).section, &section);
+      expect_accepted(book, section.title, chapter, &section, nullptr, section.number);
+      for (const BookCase& item : section.cases) {
+        EXPECT_EQ(select_of_book(book, item.id).only, std::vector<const BookCase*>{&item});
+        expect_accepted(book, item.question, chapter, &section, &item, item.id);
+        expect_accepted(book, section.number + ", " + item.where, chapter, &section, &item, item.id);
+        if (item.exercise.empty()) continue;
+        ++exercises;
+        const std::string name = section.number + " " + item.exercise;
+        const BookSelection found = select_of_book(book, shouted(name));
+        EXPECT_EQ(found.section, &section) << name;
+        EXPECT_TRUE(found.names(item)) << name;
+        expect_accepted(book, item.exercise, chapter, &section, &item, name);
+      }
+    }
+  }
+  EXPECT_GT(exercises, 100U);
+}
+
+TEST(Book, TakesTheBeginningOfOneTitleAndListsSeveral) {
+  const std::vector<BookChapter> book = scaling_book();
+  EXPECT_EQ(select_of_book(book, "sharded mat").chapter->number, 3);
+  EXPECT_EQ(select_of_book(book, "fully-sharded data parallelism").section->number, "5.2");
+  // "Training" is a whole title; "train" begins two chapters' and more.
+  EXPECT_EQ(select_of_book(book, "training").chapter->number, 5);
+  const std::string several = error_of(book, "train");
+  EXPECT_NE(several.find("5 (Training)"), std::string::npos) << several;
+  EXPECT_NE(several.find("6 (Training LLaMA 3 on TPUs)"), std::string::npos) << several;
+  EXPECT_EQ(error_of(book, "no such title").substr(0, 33), "the book has no 'no such title' /");
+}
+
+TEST(Book, HasASentenceForEveryExercise) {
+  for (const BookChapter& chapter : scaling_book()) {
+    for (const BookSection& section : chapter.sections) {
+      for (const BookCase& item : section.cases) {
+        if (item.exercise.empty()) continue;
+        EXPECT_GE(std::count(item.note.begin(), item.note.end(), ' '), 4) << item.id << ": " << item.note;
+      }
+    }
+  }
 }
 
 TEST(Book, RefusesACaseThatAsksOrExpectsNothing) {
@@ -76,6 +157,8 @@ TEST(Book, RefusesACaseThatAsksOrExpectsNothing) {
       "chapter: 3\ntitle: t\npage: p\nsections:\n  - title: s\n    cases:\n"
       "      - {id: ch3-a, where: w, kind: quiz, question: q, expect: [{at: /x, value: 1}]}\n"
       "      - {id: ch3-b, where: w, kind: quizz, question: q, run: scalecalc hw, expect: []}\n"
+      "      - {id: ch3-d, where: w, exercise: Question 1, kind: quiz, question: q, run: scalecalc hw, "
+      "expect: [{at: /x, value: 1}]}\n"
       "      - {id: ch3-c, where: w, kind: quiz, question: q, run: scalecalc hw, expect: [{at: /x, value: one}]}\n";
   Problems problems;
   load_book_chapter(read_yaml(text, "book.yaml"), problems);
@@ -89,6 +172,7 @@ TEST(Book, RefusesACaseThatAsksOrExpectsNothing) {
     EXPECT_NE(all.find("neither the case nor this figure has a command line"), std::string::npos) << all;
     EXPECT_NE(all.find("quiz"), std::string::npos) << all;
     EXPECT_NE(all.find("a case expects something"), std::string::npos) << all;
+    EXPECT_NE(all.find("an exercise says in its note"), std::string::npos) << all;
     EXPECT_NE(all.find("'one' is not a number"), std::string::npos) << all;
   }
 }

@@ -69,6 +69,7 @@ TEST_F(ShardedMatmul, Case2) {
   EXPECT_DOUBLE_EQ(value_of(gather.compute_time), 2 * kI * kJ * kK / kC);
   EXPECT_DOUBLE_EQ(value_of(gather.communication_time), 2 * kJ * kK / kW);
   EXPECT_EQ(gather.redundancy.value(), 8);
+  EXPECT_DOUBLE_EQ(value_of(gather.flops_all_chips), 8 * 2 * kI * kJ * kK);
   EXPECT_DOUBLE_EQ(value_of(gather.collectives[0].received), 2 * kJ * kK * 7 / 8);
   const Strategy& reduce = find(found, "slice A into J_X, multiply, all-reduce C over X");
   EXPECT_DOUBLE_EQ(value_of(reduce.compute_time), 2 * kI * kJ * kK / 8 / kC);

@@ -195,7 +195,12 @@ TEST(Roofline, OperandsElsewhere) {
   EXPECT_EQ(problem(question, test::torus_chip()),
             "test-chip gives no VMEM bandwidth / say how many times HBM it is: --vmem-multiple 22 (book ch. 2, for the "
             "TPU v5e)");
+  // The file's own bandwidth, in times of HBM's 1 TB/s, unless the question has another.
+  HardwareSpec with_vmem = test::torus_chip();
+  with_vmem.onchip.levels = {{.name = "vmem", .bandwidth = BytesPerSecond(25e12), .over_hbm = 25}};
+  EXPECT_DOUBLE_EQ(value_of(answer(question, with_vmem).rates.memory), 25e12);
   question.vmem_multiple = 20;
+  EXPECT_DOUBLE_EQ(value_of(answer(question, with_vmem).rates.memory), 20e12);
   EXPECT_DOUBLE_EQ(value_of(*on_torus(question).memory_intensity), 5);
   question.from = OperandHome::kHost;
   EXPECT_EQ(problem(question, test::torus_chip()),

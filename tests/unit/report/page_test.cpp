@@ -54,6 +54,27 @@ TEST(RenderPage, EveryTextIsEscapedAndThePolicyAllowsNothing) {
   EXPECT_EQ(page.find("built without charts") == std::string::npos, page_has_charts());
 }
 
+/// What a row is, then the answers, then what tells layouts apart; the text keeps its own order.
+TEST(RenderPage, TheReadersColumnsComeBeforeTheLayouts) {
+  Report report;
+  report.plans.columns = {{"#", "rank", Format::kInteger},
+                          {"layout", "layout"},
+                          {"bound by", "bound_by"},
+                          {"cost", "run_cost_usd", Format::kUsd},
+                          {"run", "run_time_s", Format::kSeconds}};
+  report.plans.rows = {{{1.0, std::string("tp 2"), std::string("compute"), 5.0, 60.0}}};
+  const std::string page = render_page({.report = report});
+  std::size_t at = page.find("<table class=\"ranked cards\">");
+  ASSERT_NE(at, std::string::npos);
+  for (const char* heading : {">#<", ">run<", ">cost<", ">bound by<", ">layout<"}) {
+    const std::size_t next = page.find(heading, at);
+    ASSERT_NE(next, std::string::npos) << heading;
+    EXPECT_GT(next, at) << heading;
+    at = next;
+  }
+  EXPECT_NE(page.find("<td class=\"n\" data-v=\"60\" data-l=\"run\">"), std::string::npos) << "a card names its cells";
+}
+
 TEST(ChartSpec, BarsEndWhereTheirSpansDoAndOverlappingOnesAreThin) {
   const Plot plot{.x = {.title = "time", .format = Format::kSeconds},
                   .bars = {{"a", {{0, 2, 0}, {2, 3, 1}}}, {"a", {{0, 4, 0}, {1, 5, 1}}}},
