@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/run_files.h"
 #include "base/text.h"
 
@@ -72,8 +73,8 @@ std::string read_all(int fd, const std::string& path) {
     if (got < 0) cannot_read(path, std::strerror(errno));
     if (got == 0) return text;
     text.append(chunk, 0, static_cast<std::size_t>(got));
-    if (text.size() > kMaxInputBytes) {
-      cannot_read(path, fmt::format("it is larger than {} MiB", kMaxInputBytes >> 20U),
+    if (text.size() > limits::kTextFile) {
+      cannot_read(path, "it is " + limits::too_large(limits::kTextFile),
                   "a model or hardware file is a few kilobytes: is this the right file?");
     }
   }

@@ -9,12 +9,8 @@
 
 namespace scalecalc {
 
-/// Largest file we read. A model or hardware file is a few kilobytes, but a quantization that lists every module of a
-/// mixture of experts takes up to ten megabytes; more is a mistake or an attack.
-inline constexpr std::size_t kMaxInputBytes = 32 << 20;
-
 /// Whole text of a regular file, or of standard input for "-". UserError (exit 2) with the reason for: no such file,
-/// a directory, not readable, larger than kMaxInputBytes, not UTF-8 text (a NUL byte or invalid UTF-8).
+/// a directory, not readable, larger than limits::kTextFile, not UTF-8 text (a NUL byte or invalid UTF-8).
 std::string read_text_file(const std::string& path);
 
 /// A file or directory that is removed if the process ends early.

@@ -22,7 +22,8 @@ struct Range {
   double step = 2;
 };
 
-std::variant<std::vector<double>, UnitError> values_of(const Range& range, std::string_view text, UnitKind kind) {
+std::variant<std::vector<double>, UnitError> values_of(const Range& range, std::string_view text, UnitKind kind,
+                                                       std::size_t most) {
   if (range.last < range.first) return wrong(text, "ends below its start");
   if (range.sign == '*' && (range.step <= 1 || range.first <= 0)) {
     return wrong(text, "does not rise: a factor is above 1 and its start above 0");
@@ -35,7 +36,7 @@ std::variant<std::vector<double>, UnitError> values_of(const Range& range, std::
     const auto n = static_cast<double>(i);
     double value = range.sign == '*' ? range.first * std::pow(range.step, n) : range.first + n * range.step;
     if (value > end) break;
-    if (out.size() == kMostSweepValues) return wrong(text, fmt::format("has more than {} values", kMostSweepValues));
+    if (out.size() == most) return wrong(text, "has " + limits::too_many(most, "values"));
     if (kind == UnitKind::kCount) value = std::round(value);
     out.push_back(std::min(value, range.last));
   }
@@ -43,7 +44,7 @@ std::variant<std::vector<double>, UnitError> values_of(const Range& range, std::
 }
 
 std::variant<std::vector<double>, UnitError> parse_range(std::string_view text, std::size_t dots, UnitKind kind,
-                                                         bool bare_ok) {
+                                                         bool bare_ok, std::size_t most) {
   Range range;
   std::string_view rest = text.substr(dots + 2);
   const std::size_t sign = rest.find_first_of("*+");
@@ -59,7 +60,7 @@ std::variant<std::vector<double>, UnitError> parse_range(std::string_view text, 
   if (const UnitError* error = std::get_if<UnitError>(&last)) return *error;
   range.first = std::get<double>(first);
   range.last = std::get<double>(last);
-  auto values = values_of(range, text, kind);
+  auto values = values_of(range, text, kind, most);
   // Without a step the reader asked for both ends.
   if (auto* list = std::get_if<std::vector<double>>(&values);
       list != nullptr && sign == std::string_view::npos && list->back() < range.last) {
@@ -70,14 +71,15 @@ std::variant<std::vector<double>, UnitError> parse_range(std::string_view text, 
 
 }  // namespace
 
-std::variant<std::vector<double>, UnitError> parse_sweep(std::string_view text, UnitKind kind, bool bare_ok) {
+std::variant<std::vector<double>, UnitError> parse_sweep(std::string_view text, UnitKind kind, bool bare_ok,
+                                                         std::size_t most) {
   std::vector<double> out;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     const std::string_view part = text.substr(at, end - at);
     const std::size_t dots = part.find("..");
     if (dots != std::string_view::npos) {
-      auto values = parse_range(part, dots, kind, bare_ok);
+      auto values = parse_range(part, dots, kind, bare_ok, most);
       if (const UnitError* error = std::get_if<UnitError>(&values)) return *error;
       const auto& list = std::get<std::vector<double>>(values);
       out.insert(out.end(), list.begin(), list.end());
@@ -86,7 +88,7 @@ std::variant<std::vector<double>, UnitError> parse_sweep(std::string_view text, 
       if (const UnitError* error = std::get_if<UnitError>(&value)) return *error;
       out.push_back(std::get<double>(value));
     }
-    if (out.size() > kMostSweepValues) return wrong(text, fmt::format("has more than {} values", kMostSweepValues));
+    if (out.size() > most) return wrong(text, "has " + limits::too_many(most, "values"));
     at = end + 1;
   }
   return out;

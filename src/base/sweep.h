@@ -10,13 +10,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/units.h"
 
 namespace scalecalc {
 
-inline constexpr std::size_t kMostSweepValues = 100'000;
-
-/// The values in the order written, in the base unit of `kind`. A range must rise, and give at most kMostSweepValues.
-std::variant<std::vector<double>, UnitError> parse_sweep(std::string_view text, UnitKind kind, bool bare_ok = false);
+/// The values in the order written, in the base unit of `kind`. A range must rise, and all give at most `most`.
+std::variant<std::vector<double>, UnitError> parse_sweep(std::string_view text, UnitKind kind, bool bare_ok = false,
+                                                         std::size_t most = limits::kSweepValues);
 
 }  // namespace scalecalc

@@ -6,8 +6,10 @@
 #include <array>
 #include <cmath>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "batch/files.h"
@@ -40,8 +42,15 @@ std::string inputs_of(const Json& row) {
 }
 
 Json parsed(std::string_view line, const std::string& path, std::uint64_t number) {
+  const SourceSpan where{.file = path, .line = static_cast<int>(number), .column = 1};
+  if (limits::json_exceeds(line, limits::kTreeLevels, limits::kRowValues)) {
+    throw UserError(
+        {Diagnostic{where,
+                    fmt::format("not a row of a study's results: {}, or {}", limits::too_deep(limits::kTreeLevels),
+                                limits::too_many(limits::kRowValues, "values")),
+                    "batch diff compares the JSON Lines that scalecalc batch wrote"}});
+  }
   Json out = Json::parse(line, nullptr, false);
-  const SourceSpan where{.file = path, .line = static_cast<int>(number)};
   if (const auto schema = out.is_object() ? out.find("schema") : out.end();
       schema != out.end() && schema->is_string()) {
     refuse_other_version(schema->get<std::string>(), where, kRowSchema);
@@ -136,14 +145,14 @@ class Comparison {
 
   void note_columns(const Json& row) {
     for (const auto& [name, value] : row.items()) {
-      if (is_answer(name) && std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
+      if (is_answer(name) && seen_.insert(name).second) names_.push_back(name);
     }
   }
 
   /// A misspelled column would never differ.
   void check_columns() const {
     for (const std::string& column : options_.columns) {
-      if (std::find(names_.begin(), names_.end(), column) != names_.end()) continue;
+      if (seen_.contains(column)) continue;
       const std::string hint = did_you_mean(nearest(column, names_));
       throw UserError(fmt::format("no row has a column {}", in_quotes(column)),
                       hint.empty() ? fmt::format("columns: {}", join(names_, ", ")) : hint);
@@ -176,7 +185,8 @@ class Comparison {
 
   const DiffOptions& options_;
   std::unordered_map<std::string, std::string> known_;  ///< old rows not met yet
-  std::vector<std::string> names_;
+  std::vector<std::string> names_;                      ///< of columns, as they were met
+  std::unordered_set<std::string> seen_;
   ResultDiff out_;
 };
 

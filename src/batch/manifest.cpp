@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "batch/cases.h"
 #include "batch/digest.h"
@@ -175,7 +176,9 @@ StudyManifest read_manifest(const std::string& directory, std::string_view tool_
   }
   StudyManifest out;
   try {
-    const Json json = Json::parse(read_whole_file(manifest_path(directory)));
+    const std::string text = read_whole_file(manifest_path(directory));
+    if (limits::json_exceeds(text, limits::kTreeLevels)) throw std::domain_error(limits::too_deep(limits::kTreeLevels));
+    const Json json = Json::parse(text);
     if (const std::string schema = json.at("schema"); schema != kSchema) {
       refuse(directory,
              fmt::format("the manifest is a {} of scalecalc {}, and scalecalc {} reads {}", schema,

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "batch/files.h"
 #include "batch/row.h"
 
@@ -51,6 +52,7 @@ class ShardLines {
     if (!next) damaged();
     line_ = *next;
     number_ = case_of(line_, head_);
+    if (limits::json_exceeds(line_, limits::kTreeLevels, number_ ? limits::kRowValues : SIZE_MAX)) damaged();
     if (number_) {
       ++rows_;
       digest_.add(line_);

@@ -64,9 +64,6 @@ std::vector<TextPart> split_placeholders(std::string_view text) {
 
 namespace {
 
-/// More than this along one axis is a mistake, or two axes.
-constexpr std::size_t kMostAxisValues = 1'000'000;
-
 struct Suffix {
   UnitKind kind;
   std::string_view unit;  ///< behind a number in the base unit
@@ -118,13 +115,13 @@ class ColumnReader {
 
  private:
   void add(std::string value, const SourceSpan& where) {
-    if (out_.values.size() == kMostAxisValues) {
+    if (out_.values.size() == limits::kAxisValues) {
       problems_.add(where,
                     fmt::format("axis {} has more than {} values", in_quotes(out_.name),
-                                group_thousands(static_cast<long long>(kMostAxisValues))),
+                                group_thousands(static_cast<long long>(limits::kAxisValues))),
                     "make two axes of it");
     }
-    if (out_.values.size() >= kMostAxisValues) return;
+    if (out_.values.size() >= limits::kAxisValues) return;
     out_.values.push_back(std::move(value));
     out_.places.push_back(where);
   }
@@ -149,7 +146,7 @@ class ColumnReader {
 
   void range(const ConfigNode& node) {
     const Suffix& unit = unit_of_range(node.text);
-    const auto parsed = parse_sweep(node.text, unit.kind);
+    const auto parsed = parse_sweep(node.text, unit.kind, false, limits::kStudyRangeValues);
     if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
       problems_.add(node.span, error->message, error->hint + "; in quotes the text itself is the value");
       return;
@@ -225,7 +222,7 @@ class StudyReader {
  public:
   StudyReader(const std::string& path, const std::vector<CommandForm>& forms,
               std::vector<std::string> config_directories)
-      : document_(read_yaml(read_text_file(path), path, kMostTableNodes)),
+      : document_(read_yaml(read_text_file(path), path, limits::kTableNodes)),
         forms_(forms),
         catalog_(config_directories),
         fields_(document_, "study", problems_) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "base/limits.h"
 #include "report/json_text.h"
 
 namespace scalecalc {
@@ -49,7 +50,7 @@ std::string end_line(const ShardEnd& end, std::uint64_t shard, std::uint64_t sha
 }
 
 std::optional<ShardEnd> read_end_line(std::string_view line) {
-  if (!line.starts_with(kEndStart)) return std::nullopt;
+  if (!line.starts_with(kEndStart) || limits::json_exceeds(line, limits::kTreeLevels)) return std::nullopt;
   try {
     const Json json = Json::parse(line);
     ShardEnd out;

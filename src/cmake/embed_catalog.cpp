@@ -98,7 +98,7 @@ std::string entry(const fs::path& root, const std::string& file, std::size_t pla
   const std::string text = read_text_file((root / file).string());
   digest.add(fmt::format("{} {}\n", file, text.size()));
   digest.add(text);
-  const ConfigNode document = read_yaml(text, (root / file).string(), kMostTableNodes);
+  const ConfigNode document = read_yaml(text, (root / file).string(), limits::kTableNodes);
   const std::string folder = file.substr(0, file.find('/') + 1);
   labels.emplace(folder + folded(name_of(document, file)), place);
   if (const ConfigNode* aliases = document.find("aliases")) {

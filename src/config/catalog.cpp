@@ -171,12 +171,12 @@ bool has_ending(std::string_view text, std::string_view ending) {
 
 /// Measurements are long tables; nothing else is.
 std::size_t most_nodes(CatalogKind kind) {
-  return kind == CatalogKind::kMeasurements ? kMostTableNodes : kMostYamlNodes;
+  return kind == CatalogKind::kMeasurements ? limits::kTableNodes : limits::kDocumentNodes;
 }
 
 /// A model's config.json may list the format of every expert's matrices.
 std::size_t most_nodes_of_json(CatalogKind kind) {
-  return kind == CatalogKind::kModel ? kMostModuleNodes : kMostJsonNodes;
+  return kind == CatalogKind::kModel ? limits::kTableNodes : limits::kDocumentNodes;
 }
 
 ConfigNode read_path(CatalogKind kind, const std::string& path) {

@@ -15,7 +15,6 @@
 namespace scalecalc {
 namespace {
 
-constexpr std::size_t kDeepestJson = 32;
 constexpr std::string_view kBlank = " \t\r\n";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -115,7 +114,7 @@ class JsonParser {
 
   ConfigNode make(ConfigNode::Kind kind, std::size_t begin, std::size_t end) {
     if (++nodes_ > most_nodes_) {
-      fail(begin, end, fmt::format("more than {} values in one document", most_nodes_), "is this the right file?");
+      fail(begin, end, limits::too_many(most_nodes_, "values in one document"), "is this the right file?");
     }
     ConfigNode node;
     node.kind = kind;
@@ -124,7 +123,7 @@ class JsonParser {
   }
 
   ConfigNode value(std::size_t depth) {
-    if (depth >= kDeepestJson) fail(at_, at_ + 1, fmt::format("nested more than {} levels deep", kDeepestJson));
+    if (depth >= limits::kTreeLevels) fail(at_, at_ + 1, limits::too_deep(limits::kTreeLevels));
     switch (peek()) {
       case '{': return map(depth);
       case '[': return list(depth);

@@ -6,19 +6,18 @@
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
 #include "config/node.h"
 
 namespace scalecalc {
 
-inline constexpr std::size_t kMostJsonNodes = 100'000;
-/// Of a file that says something of each module of a model: Kimi K2 has 69,120 matrices of experts.
-inline constexpr std::size_t kMostModuleNodes = 1'000'000;
-
 /// Parses exactly one document. Numbers and words stay as written and are not `quoted`; NaN, Infinity and -Infinity,
 /// which Python's json module writes, are words too. A map or list stands at its opening bracket. UserError (exit 2)
-/// with file:line:column for: everything the grammar forbids, duplicate keys, lone surrogates, nesting deeper than 32,
+/// with file:line:column for: everything the grammar forbids, duplicate keys, lone surrogates, nesting deeper than
+/// limits::kTreeLevels,
 /// more than `most_nodes` nodes.
-ConfigNode read_json(std::string_view text, const std::string& file_name, std::size_t most_nodes = kMostJsonNodes);
+ConfigNode read_json(std::string_view text, const std::string& file_name,
+                     std::size_t most_nodes = limits::kDocumentNodes);
 
 /// Whether a text without a file name to tell (standard input) is JSON: it opens a map with a quoted key or closes it.
 bool looks_like_json(std::string_view text);

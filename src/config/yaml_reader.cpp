@@ -18,7 +18,6 @@
 namespace scalecalc {
 namespace {
 
-constexpr std::size_t kDeepestYaml = 32;
 constexpr const char* kUnclosedQuote = "the quote opened here is never closed";
 
 /// Problems so far; throws them all when asked, or when there are too many.
@@ -102,6 +101,7 @@ class Builder : public YAML::EventHandler {
       findings_.add(where, "an alias may only stand for a text, not for a list or a map", "write the value out");
     } else {
       node = found->second;
+      if (!aliased_.makes(node.text.size())) findings_.fatal(where, "the document " + aliased_.message());
     }
     node.span = where;
     attach(std::move(node));
@@ -179,7 +179,7 @@ class Builder : public YAML::EventHandler {
 
   void count_node(const SourceSpan& where) {
     if (++nodes_ <= most_nodes_) return;
-    findings_.fatal(where, fmt::format("more than {} values in one document", most_nodes_), "is this the right file?");
+    findings_.fatal(where, limits::too_many(most_nodes_, "values in one document"), "is this the right file?");
   }
 
   void open(ConfigNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -190,9 +190,7 @@ class Builder : public YAML::EventHandler {
     frame.flow = style == YAML::EmitterStyle::Flow;
     frame.opening = source_.span(at);
     frame.node.span = frame.opening;
-    if (stack_.size() >= kDeepestYaml) {
-      findings_.fatal(frame.opening, fmt::format("nested more than {} levels deep", kDeepestYaml));
-    }
+    if (stack_.size() >= limits::kTreeLevels) findings_.fatal(frame.opening, limits::too_deep(limits::kTreeLevels));
     check_tag(mark, tag);
     if (anchor != YAML::NullAnchor) {
       findings_.add(source_.span(offset(mark)),
@@ -256,6 +254,7 @@ class Builder : public YAML::EventHandler {
   ConfigNode root_;
   std::vector<Frame> stack_;
   std::unordered_map<YAML::anchor_t, ConfigNode> anchors_;  ///< scalars only
+  limits::Expansion aliased_{limits::kYamlAliases};
   std::size_t documents_ = 0;
   std::size_t most_nodes_;
   std::size_t nodes_ = 0;

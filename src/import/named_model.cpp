@@ -19,7 +19,7 @@ std::optional<ConfigNode> quantization_beside(const std::string& file) {
   const fs::path beside = path.parent_path() / "hf_quant_config.json";
   std::error_code ignored;
   if (!fs::exists(beside, ignored)) return std::nullopt;
-  return read_json(read_text_file(beside.string()), beside.string(), kMostModuleNodes);
+  return read_json(read_text_file(beside.string()), beside.string(), limits::kTableNodes);
 }
 
 /// The checkpoint beside a config.json, if the model can be read.

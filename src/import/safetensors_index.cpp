@@ -12,6 +12,7 @@
 
 #include "base/diagnostic.h"
 #include "base/io.h"
+#include "base/limits.h"
 
 namespace scalecalc {
 namespace {
@@ -37,8 +38,6 @@ class KeyScanner {
   }
 
  private:
-  static constexpr std::size_t kDeepest = 16;
-
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   void skip_blank() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
   bool missing(std::string_view what) {
@@ -97,7 +96,7 @@ class KeyScanner {
   }
 
   bool value(std::string_view key, std::size_t depth, std::string_view& scalar) {
-    if (depth > kDeepest) return missing("less nesting");
+    if (depth > limits::kIndexLevels) return missing("less nesting");
     skip_blank();
     if (peek() == '{') return map(key, depth + 1);
     if (peek() == '[') return list(depth + 1);
@@ -188,7 +187,7 @@ std::optional<SafetensorsIndex> of_single_file(const fs::path& path, std::int64_
   if (error || !in.read(length.data(), length.size())) return std::nullopt;
   std::uint64_t bytes = 0;
   for (std::size_t i = length.size(); i-- > 0;) bytes = bytes << 8U | static_cast<unsigned char>(length[i]);
-  if (bytes < 2 || bytes > kMaxInputBytes || bytes + length.size() > size) return std::nullopt;
+  if (bytes < 2 || bytes > limits::kTextFile || bytes + length.size() > size) return std::nullopt;
   std::string header(bytes, '\0');
   if (!in.read(header.data(), static_cast<std::streamsize>(bytes))) return std::nullopt;
   return read_safetensors_header(header, path.string(), static_cast<double>(size - bytes - length.size()), layers);
@@ -201,9 +200,8 @@ std::optional<SafetensorsIndex> safetensors_beside(const std::string& directory,
   const fs::path single = fs::path(directory) / "model.safetensors";
   std::error_code ignored;
   if (fs::is_regular_file(index, ignored)) {
-    if (fs::file_size(index, ignored) > kMaxInputBytes) {
-      return SafetensorsIndex{.file = index.string(),
-                              .problem = fmt::format("it is larger than {} MiB", kMaxInputBytes >> 20U)};
+    if (fs::file_size(index, ignored) > limits::kTextFile) {
+      return SafetensorsIndex{.file = index.string(), .problem = "it is " + limits::too_large(limits::kTextFile)};
     }
     try {
       return read_safetensors_index(read_text_file(index.string()), index.string(), layers);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/quoting.h"
 #include "base/text.h"
 #include "config/yaml_reader.h"
@@ -97,39 +99,52 @@ std::int64_t chips_of_pod(const ConfigNode& container) {
   return 0;
 }
 
+/// A script, whose places and problems `place` puts where they stand in the file.
+template <class Place>
+LaunchText placed_script(const std::string& script, const std::string& file, const Place& place) {
+  try {
+    LaunchText out = read_shell(script, file);
+    for (LaunchSetting& setting : out.settings) place(setting.where);
+    return out;
+  } catch (const UserError& error) {
+    std::vector<Diagnostic> problems = error.diagnostics();
+    for (Diagnostic& problem : problems) {
+      place(problem.where);
+      problem.where.line_text = {};
+    }
+    throw UserError(std::move(problems), error.exit_code());
+  }
+}
+
 /// A script of a container: each of its lines where it stands in the file, if it is written over several.
 LaunchText script_in(const ConfigNode& script, const std::string& file, std::string_view text) {
   std::size_t begin = 0;
   for (int line = 1; line < script.span.line && begin < text.size(); ++line) begin = text.find('\n', begin) + 1;
   const std::size_t opens = begin + static_cast<std::size_t>(std::max(1, script.span.column)) - 1;
   const bool block = opens < text.size() && (text[opens] == '|' || text[opens] == '>');
-  LaunchText out = read_shell(script.text, file);
   std::size_t indent = 0;
   if (block) {
     begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
     while (begin + indent < text.size() && text[begin + indent] == ' ') ++indent;
   }
-  for (LaunchSetting& setting : out.settings) {
-    if (block) {
-      setting.where.line += script.span.line;
-      setting.where.column += static_cast<int>(indent);
-    } else {
-      setting.where = script.span;
+  return placed_script(script.text, file, [&](SourceSpan& where) {
+    if (!block) {
+      where = script.span;
+      return;
     }
-  }
-  return out;
+    where.line += script.span.line;
+    where.column += static_cast<int>(indent);
+  });
 }
 
 /// Words without a shell: each is where it stands.
 LaunchText words_in(const std::vector<const ConfigNode*>& words, const std::string& file) {
   std::vector<std::string> lines;
   for (const ConfigNode* word : words) lines.push_back(shell_quoted_line(word->text));
-  LaunchText out = read_shell(join(lines, " \\\n"), file);
-  for (LaunchSetting& setting : out.settings) {
-    const auto line = static_cast<std::size_t>(std::max(1, static_cast<int>(setting.where.line))) - 1;
-    if (line < words.size()) setting.where = words[line]->span;
-  }
-  return out;
+  return placed_script(join(lines, " \\\n"), file, [&](SourceSpan& where) {
+    const auto line = static_cast<std::size_t>(std::max(1, where.line)) - 1;
+    if (line < words.size()) where = words[line]->span;
+  });
 }
 
 LaunchText command_of(const ConfigNode& container, const std::string& file, std::string_view text) {
@@ -177,10 +192,12 @@ std::optional<LaunchText> object_text(const ConfigNode& document, const std::str
 
 std::optional<LaunchText> read_kubernetes(const std::string& text, const std::string& file) {
   std::string document;
+  std::size_t content = 0, lines = 0, documents = 0;
   const auto starts = [&] {
     for (const std::string_view kind : kStarters) {
       const std::string line = fmt::format("kind: {}", kind);
-      const std::size_t at = document.starts_with(line) ? 0 : document.find("\n" + line);
+      const std::size_t at =
+          document.starts_with(line) ? 0 : document.find("\n" + line, std::max<std::size_t>(content, 1) - 1);
       if (at == std::string::npos) continue;
       const std::size_t end = at + line.size() + (document[at] == '\n' ? 1 : 0);
       if (end >= document.size() || document[end] == '\n' || document[end] == ' ' || document[end] == '\r') return true;
@@ -191,14 +208,22 @@ std::optional<LaunchText> read_kubernetes(const std::string& text, const std::st
     std::size_t end = text.find("\n---", begin);
     end = end == std::string::npos ? text.size() : end + 1;
     const std::size_t next = std::min(text.find('\n', end), text.size());
+    content = document.size();
     document.append(text, begin, end - begin);
+    if (++documents > limits::kLaunchDocuments) {
+      throw UserError({Diagnostic{SourceSpan{.file = file, .line = static_cast<int>(lines) + 1, .column = 1},
+                                  limits::too_many(limits::kLaunchDocuments, "documents in one file"),
+                                  "keep the object that starts the run"}});
+    }
     if (starts()) {
       if (auto found = object_text(read_yaml(document, file), file, text)) return found;
     }
     // Lines of what is left behind stay counted.
-    const auto lines =
-        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(next + 1, text.size())), '\n');
-    document.assign(static_cast<std::size_t>(lines), '\n');
+    const auto at = [&](std::size_t offset) {
+      return text.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text.size()));
+    };
+    lines += static_cast<std::size_t>(std::count(at(begin), at(next + 1), '\n'));
+    document.assign(lines, '\n');
     begin = next + 1;
   }
   return std::nullopt;

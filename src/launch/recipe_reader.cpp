@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "config/source_text.h"
 #include "launch/document.h"
@@ -15,7 +16,6 @@ namespace scalecalc {
 namespace {
 
 constexpr std::string_view kConfig = "Trainer.Config(";
-constexpr std::size_t kMostNested = 50;
 constexpr std::size_t kNone = std::string_view::npos;
 
 /// A config of its own, or another's with changes.
@@ -233,7 +233,7 @@ class RecipeReader {
         fail(recipe.of_at, "this recipe changes " + std::string(recipe.of) + ", which is not in the file",
              "put " + std::string(recipe.of) + " into the same file");
       }
-      if (++depth_ > kMostNested) fail(recipe.of_at, "these recipes change each other in a circle", "");
+      if (++depth_ > limits::kRecipeLevels) fail(recipe.of_at, "these recipes change each other in a circle", "");
       take(*base);
       --depth_;
       in_ = recipe.in;
@@ -332,7 +332,7 @@ class RecipeReader {
 
   /// An expression as far as it is a literal, an object of literals or a variable that holds one.
   void value(const std::string& key, const SourceSpan& where, std::size_t begin, std::size_t end) {
-    if (++depth_ > kMostNested) fail(begin, "this recipe nests too deep", "arguments of Trainer.Config");
+    if (++depth_ > limits::kRecipeLevels) fail(begin, "this recipe nests too deep", "arguments of Trainer.Config");
     begin = after_blanks(begin, end);
     while (end > begin && std::isspace(static_cast<unsigned char>(code_[end - 1])) != 0) --end;
     const std::string_view all = std::string_view(code_).substr(begin, end - begin);

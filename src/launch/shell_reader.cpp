@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "base/limits.h"
+#include "base/text.h"
 #include "config/json_reader.h"
 #include "config/source_text.h"
 #include "launch/document.h"
@@ -46,8 +48,14 @@ class ShellReader {
   }
 
  private:
-  static constexpr std::size_t kMostExpanded = 4U << 20;
-  static constexpr std::size_t kMostBranches = 100;
+  [[noreturn]] void fail(std::size_t at, std::string message, std::string hint) const {
+    throw UserError({Diagnostic{source_.span(std::min(at, text_.size() - 1)), std::move(message), std::move(hint)}});
+  }
+
+  /// Counts characters that a variable stands for.
+  void expands(std::size_t at, std::size_t size) {
+    if (!expanded_.makes(size + 1)) fail(at, "this script " + expanded_.message(), "write the values out");
+  }
 
   std::size_t line_at(std::size_t at) const {
     return static_cast<std::size_t>(source_.span(std::min(at, text_.size() - 1)).line);
@@ -99,9 +107,8 @@ class ShellReader {
       return true;
     }
     if (!ShellConditions::is_keyword(word) || !conditions_.keyword(word, line_at(at_))) return false;
-    if (conditions_.depth() > kMostBranches) {
-      throw UserError({Diagnostic{source_.span(at_), "branches of this script lie too deep in one another",
-                                  fmt::format("{} at most", kMostBranches)}});
+    if (conditions_.depth() > limits::kBranchLevels) {
+      fail(at_, "branches are " + limits::too_deep(limits::kBranchLevels), "write the branch that runs alone");
     }
     at_ = end;
     return true;
@@ -366,12 +373,7 @@ class ShellReader {
 
   bool put(std::vector<ShellWord>& out, const std::vector<ShellWord>& value, bool joined, bool in_quotes) {
     bool any = false;
-    for (const ShellWord& word : value) expanded_ += word.text.chars.size() + 1;
-    if (expanded_ > kMostExpanded) {
-      throw UserError(
-          {Diagnostic{source_.span(std::min(at_, text_.size() - 1)), "variables of this script grow without end",
-                      fmt::format("launch scripts expand to {} characters at most", kMostExpanded)}});
-    }
+    for (const ShellWord& word : value) expands(at_, word.text.chars.size());
     for (std::size_t i = 0; i < value.size(); ++i) {
       if (i > 0 && joined) out.back().text.add(' ', value[i].begin);
       if (i > 0 && !joined) out.emplace_back();
@@ -387,32 +389,68 @@ class ShellReader {
 
   bool arithmetic(std::vector<ShellWord>& out) {
     const std::size_t begin = at_;
-    const std::size_t end = text_.find("))", at_);
-    if (end == std::string_view::npos) {
-      at_ = text_.size();
+    const std::size_t end = arithmetic_end();
+    if (end == text_.size()) {
+      at_ = end;
       return false;
     }
-    std::string inside;
-    for (std::size_t i = at_ + 3; i < end;) {
-      if (std::isalpha(static_cast<unsigned char>(text_[i])) == 0 && text_[i] != '_') {
-        if (text_[i] != '$' && text_[i] != '{' && text_[i] != '}') inside += text_[i];
-        ++i;
-        continue;
-      }
-      std::string name;
-      while (i < end && in_shell_name(text_[i])) name += text_[i++];
-      const auto found = variables_.find(name);
-      const bool known = found != variables_.end() && found->second.size() == 1 && found->second[0].open.empty();
-      inside += known ? found->second[0].text.chars : "?";
-    }
+    const std::string inside = operands(begin + 3, end);
     at_ = end + 2;
-    const auto value = arithmetic_value(inside);
-    if (!value) {
-      leave_open(out, std::string(text_.substr(begin, at_ - begin)));
+    const std::string_view written = text_.substr(begin, at_ - begin);
+    const ShellNumber number = shell_number(inside);
+    // Where bash may not come by, its errors are none.
+    if (!number.problem.empty() && (conditions_.runs() == Truth::kYes || number.too_deep)) {
+      constexpr std::size_t kShown = 40;
+      fail(begin, fmt::format("{} in {}", number.problem, in_quotes(written.substr(0, kShown))),
+           "write the number itself");
+    }
+    if (!number.value) {
+      leave_open(out, std::string(written));
       return true;
     }
-    for (const char c : std::to_string(*value)) out.back().text.add(c, begin);
+    for (const char c : std::to_string(*number.value)) out.back().text.add(c, begin);
     return true;
+  }
+
+  /// Where the "))" of the arithmetic at hand stands; the end of the text if nothing closes it.
+  std::size_t arithmetic_end() const {
+    std::size_t depth = 0;
+    for (std::size_t i = at_ + 3; i < text_.size(); ++i) {
+      if (text_[i] == '(') ++depth;
+      if (text_[i] != ')') continue;
+      if (depth == 0) return text_.substr(i).starts_with("))") ? i : text_.size();
+      --depth;
+    }
+    return text_.size();
+  }
+
+  /// The expression with numbers for names: as it is written for $NAME, as a value of its own for NAME; '?' for what
+  /// the script does not set.
+  std::string operands(std::size_t begin, std::size_t end) {
+    std::string out;
+    for (std::size_t i = begin; i < end;) {
+      const bool dollar = text_[i] == '$';
+      const bool braces = dollar && i + 1 < end && text_[i + 1] == '{';
+      const std::size_t start = i + (dollar ? 1U : 0U) + (braces ? 1U : 0U);
+      const bool digit = start < end && std::isdigit(static_cast<unsigned char>(text_[start])) != 0;
+      std::size_t stop = start;
+      while (stop < end && in_shell_name(text_[stop])) ++stop;
+      if (stop == start || (digit && !dollar)) {  // a sign, or a number as 0x1f and 2#101
+        if (digit && stop < end && text_[stop] == '#') ++stop;
+        while (digit && stop < end && in_shell_name(text_[stop])) ++stop;
+        out += dollar ? "?" : std::string(text_.substr(i, std::max(stop, i + 1) - i));
+        i = std::max(stop, i + 1);
+        continue;
+      }
+      const auto found = variables_.find(std::string(text_.substr(start, stop - start)));
+      const bool closed = !braces || (stop < end && text_[stop] == '}');
+      const bool known =
+          closed && found != variables_.end() && found->second.size() == 1 && found->second[0].open.empty();
+      if (known) expands(i, found->second[0].text.chars.size());
+      out += !known ? "?" : dollar ? found->second[0].text.chars : "(" + found->second[0].text.chars + ")";
+      i = stop + (braces && closed ? 1U : 0U);
+    }
+    return out;
   }
 
   void leave_open(std::vector<ShellWord>& out, std::string why) {
@@ -481,7 +519,7 @@ class ShellReader {
   }
 
   /// With the variables that the script sets; others stay as they are written.
-  std::string expanded(std::string_view content) const {
+  std::string expanded(std::string_view content) {
     std::string out;
     for (std::size_t i = 0; i < content.size();) {
       if (content[i] != '$') {
@@ -498,6 +536,7 @@ class ShellReader {
       if (closed && braces) ++i;
       const bool known =
           closed && found != variables_.end() && found->second.size() == 1 && found->second[0].open.empty();
+      if (known) expands(at_, found->second[0].text.chars.size());
       out += known ? found->second[0].text.chars : std::string(content.substr(begin, i - begin));
     }
     return out;
@@ -507,9 +546,10 @@ class ShellReader {
   void document(std::size_t begin, const std::string& content) {
     const bool json = looks_like_json(content);
     if (!json && !opens_yaml_map(content)) return;
-    const auto lines =
-        static_cast<std::size_t>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(begin), '\n'));
-    const std::string padded = std::string(lines, '\n') + content;
+    if (++documents_ > limits::kLaunchDocuments) {
+      fail(begin, limits::too_many(limits::kLaunchDocuments, "documents in one script"), "is this a launch script?");
+    }
+    const std::string padded = std::string(line_at(begin) - 1, '\n') + content;
     for (LaunchSetting& setting : document_settings(padded, file_, json)) out_.push_back(std::move(setting));
   }
 
@@ -529,7 +569,8 @@ class ShellReader {
   bool quiet_ = false;
   std::map<std::string, std::vector<ShellWord>> variables_;
   std::set<std::string> used_;
-  std::size_t expanded_ = 0;  ///< characters that variables stood for
+  limits::Expansion expanded_{limits::kScriptVariables};
+  std::size_t documents_ = 0;
   std::vector<DocumentEnd> ends_;
   ShellConditions conditions_;
   SlurmJob slurm_;

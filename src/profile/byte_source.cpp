@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/run_files.h"
 #include "base/text.h"
 #include "profile/tar.h"
@@ -59,6 +60,7 @@ class ByteLayer {
 
 /// A file's layers, the archive's packing with them.
 struct ByteLayers {
+  limits::Expansion unpacked{limits::kUnpacked};  ///< by all of them, of the file's bytes
   std::vector<std::unique_ptr<ByteLayer>> all;
   ByteLayer& top() { return *all.back(); }
   /// One more where the bytes are packed.
@@ -75,7 +77,8 @@ constexpr std::size_t kPacked = 1 << 18;
 
 class FileLayer : public ByteLayer {
  public:
-  explicit FileLayer(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "rb"), std::fclose) {
+  FileLayer(const std::string& path, limits::Expansion& unpacked)
+      : path_(path), file_(std::fopen(path.c_str(), "rb"), std::fclose), unpacked_(unpacked) {
     std::error_code none;
     if (std::filesystem::is_directory(path, none)) {
       unreadable(path, "is a directory, not a recording", "name the files in it");
@@ -90,17 +93,20 @@ class FileLayer : public ByteLayer {
     if (got < size && std::ferror(file_.get()) != 0) {
       unreadable(path_, fmt::format("cannot be read: {}", std::strerror(errno)), "");
     }
+    unpacked_.reads(got);
     return got;
   }
 
  private:
   std::string path_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  limits::Expansion& unpacked_;
 };
 
 class GzipLayer : public ByteLayer {
  public:
-  GzipLayer(ByteLayer& below, std::string path) : below_(below), path_(std::move(path)) {
+  GzipLayer(ByteLayer& below, std::string path, limits::Expansion& unpacked)
+      : below_(below), path_(std::move(path)), unpacked_(unpacked) {
     constexpr int kGzipWindow = 15 + 16;
     if (inflateInit2(&stream_, kGzipWindow) != Z_OK) unreadable(path_, "cannot be unpacked", "");
   }
@@ -123,6 +129,9 @@ class GzipLayer : public ByteLayer {
       if (stream_.avail_in == 0) damaged("the file ends within its data");
       const int state = inflate(&stream_, Z_NO_FLUSH);
       done += piece - stream_.avail_out;
+      if (!unpacked_.makes(piece - stream_.avail_out)) {
+        unreadable(path_, unpacked_.message(), "no recording shrinks that much; unpack it first if it is one");
+      }
       if (state == Z_STREAM_END) {
         if (stream_.avail_in == 0) refill();
         ended_ = stream_.avail_in == 0;
@@ -147,6 +156,7 @@ class GzipLayer : public ByteLayer {
 
   ByteLayer& below_;
   std::string path_;
+  limits::Expansion& unpacked_;
   bool ended_ = false;  ///< all its members are read
   z_stream stream_{};
   std::array<unsigned char, kPacked> packed_{};
@@ -232,7 +242,7 @@ std::optional<MemberPath> member_path(const std::string& path) {
 }  // namespace
 
 void ByteLayers::unpack(const std::string& path) {
-  if (GzipLayer::is(top())) all.push_back(std::make_unique<GzipLayer>(top(), path));
+  if (GzipLayer::is(top())) all.push_back(std::make_unique<GzipLayer>(top(), path, unpacked));
 }
 
 struct ByteSource::Open {
@@ -261,7 +271,7 @@ ByteSource::ByteSource(std::string path) : open_(std::make_unique<Open>()) {
   open_->path = std::move(path);
   const auto member = member_path(open_->path);
   const std::string file = member ? member->archive : open_->path;
-  open_->layers.all.push_back(std::make_unique<FileLayer>(file));
+  open_->layers.all.push_back(std::make_unique<FileLayer>(file, open_->layers.unpacked));
   open_->layers.unpack(file);
   if (!member) return;
   open_->find(*member);
@@ -285,7 +295,7 @@ std::vector<ArchiveMember> archive_members(const std::string& path, const Stop& 
   std::vector<ArchiveMember> out;
   if (member_path(path)) return out;
   ByteLayers layers;
-  layers.all.push_back(std::make_unique<FileLayer>(path));
+  layers.all.push_back(std::make_unique<FileLayer>(path, layers.unpacked));
   layers.unpack(path);
   ByteLayer& archive = layers.top();
   if (!is_archive(archive)) return out;

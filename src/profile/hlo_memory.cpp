@@ -4,6 +4,9 @@
 #include <array>
 #include <set>
 
+#include "base/diagnostic.h"
+#include "base/limits.h"
+
 namespace scalecalc {
 namespace {
 
@@ -126,6 +129,11 @@ class Liveness {
     const HloInstruction& i = in_.instructions[at];
     for (const std::string& operand : i.operands) {
       if (const auto* read = value(operand)) {
+        if ((looked_ += read->size()) > kMostLooks) {
+          throw UserError(
+              {Diagnostic{SourceSpan{.file = module_.file, .line = static_cast<int>(i.line), .column = 1},
+                          "tuples of this module are passed on too often to follow", "is it a real module?"}});
+        }
         for (const std::size_t buffer : *read) buffers_[buffer].last = std::max(buffers_[buffer].last, at);
       }
     }
@@ -248,12 +256,13 @@ class Liveness {
   std::vector<std::vector<std::size_t>> values_;  ///< of each instruction, leaf by leaf
   std::vector<double> inner_;                     ///< what its calls hold beside
   double constants_ = 0;
+  static constexpr std::size_t kMostLooks = 100'000'000;
+  std::size_t looked_ = 0;  ///< at buffers of operands
 };
 
 }  // namespace
 
 HloMemory hlo_memory(const HloModule& module) {
-  constexpr std::size_t kDeepestCalls = 64;
   HloMemory out;
   const HloComputation& entry = module.computations.at(module.entry);
   if (entry.instructions.empty()) return out;
@@ -266,7 +275,7 @@ HloMemory hlo_memory(const HloModule& module) {
   for (const std::size_t leaf : in_place) out.aliased += leaf < results.size() ? results[leaf].stored_bytes() : 0;
   std::map<const HloComputation*, Peak> known;
   known[&entry] = {};
-  Liveness liveness(module, entry, kDeepestCalls, known);
+  Liveness liveness(module, entry, limits::kCallLevels, known);
   const Peak peak = liveness.peak(true, in_place);
   out.constants = liveness.constants();
   out.temporaries = peak.bytes;

@@ -4,12 +4,13 @@
 #include <cctype>
 #include <set>
 
+#include "base/limits.h"
 #include "profile/hlo_text.h"
 
 namespace scalecalc {
 namespace {
 
-constexpr std::int64_t kMostDevices = std::int64_t{1} << 20;
+constexpr auto kMostDevices = static_cast<std::int64_t>(limits::kHloDevices);
 
 /// Whether the `count` devices from `at` on lie `by` behind the first ones.
 bool translated(std::span<const std::int64_t> devices, std::size_t at, std::size_t count, std::int64_t by) {

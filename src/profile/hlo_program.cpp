@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/units.h"
 #include "network/collective_time.h"
 #include "profile/kernel_names.h"
@@ -79,11 +80,16 @@ class ProgramCost {
     out_.name = module.name;
     out_.scheduled = module.scheduled;
     out_.devices = module.partitions;
+    for (const auto& [name, computation] : module.computations) steps_.reads(computation.instructions.size());
   }
 
   HloProgram run() {
     const HloComputation& entry = module_.computations.at(module_.entry);
     const double scheduled_s = walk(entry, 1, 0);
+    if (works_.empty() && collectives_.empty()) {
+      refuse("the ENTRY computation has no operation that computes, moves or sends anything",
+             "dump the compiled module: jax.jit(f).lower(...).compile().as_text()");
+    }
     if (module_.scheduled) out_.scheduled_s = scheduled_s;
     out_.memory = hlo_memory(module_);
     axes();
@@ -93,14 +99,19 @@ class ProgramCost {
   }
 
  private:
-  static constexpr std::size_t kDeepestCalls = 64;
+  [[noreturn]] void refuse(std::string message, std::string hint) const {
+    throw UserError({Diagnostic{SourceSpan{.file = module_.file}, std::move(message), std::move(hint)}});
+  }
+
+  /// Counts what is looked at: computations that call the next one twice would be walked without end.
+  void looks_at(std::size_t count) const {
+    if (!steps_.makes(count)) refuse("calls of this module take too many steps to follow", "is it a real module?");
+  }
 
   /// How long one run of it takes by its schedule.
   double walk(const HloComputation& computation, double times, std::size_t depth) {
-    if (depth > kDeepestCalls) {
-      throw UserError(
-          {Diagnostic{SourceSpan{.file = module_.file}, "computations that call each other without end", ""}});
-    }
+    if (depth > limits::kCallLevels) refuse("computations " + limits::too_deep(limits::kCallLevels), "");
+    looks_at(computation.instructions.size());
     ScheduleClock clock;
     for (const HloInstruction& i : computation.instructions) instruction(computation, i, times, depth, clock);
     return clock.end();
@@ -183,7 +194,10 @@ class ProgramCost {
   std::vector<HloArray> operands(const HloComputation& in, const HloInstruction& i) const {
     std::vector<HloArray> out;
     for (const std::string& name : i.operands) {
-      if (const HloInstruction* from = in.find(name)) out.insert(out.end(), from->result.begin(), from->result.end());
+      const HloInstruction* from = in.find(name);
+      if (from == nullptr) continue;
+      looks_at(from->result.size());
+      out.insert(out.end(), from->result.begin(), from->result.end());
     }
     return out;
   }
@@ -444,6 +458,7 @@ class ProgramCost {
   }
 
   const HloModule& module_;
+  mutable limits::Expansion steps_{limits::kHloSteps};
   const NamedSizes& given_mesh_;
   HloProgram out_;
   std::map<DeviceWork, HloWork> works_;

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/limits.h"
+
 namespace scalecalc {
 namespace {
-
-constexpr std::size_t kDeepestTrace = 200;
 
 /// Devices in tiles, "[2,1,4]<=[8] last_tile_dim_replicate" or "[2,1]0,1": what each dimension is cut over.
 std::optional<std::vector<MeshFactors>> tiled(std::string_view text, std::size_t dims) {
@@ -296,7 +296,7 @@ std::optional<HloCuts> HloShardings::annotated(const HloInstruction& i, std::siz
 
 std::optional<HloCuts> HloShardings::cuts_of(const HloComputation& in, const HloInstruction& i, std::size_t leaf,
                                              std::size_t depth) const {
-  if (depth > kDeepestTrace) return std::nullopt;
+  if (depth > limits::kTraceLevels) return std::nullopt;
   const auto key = std::pair{&i, leaf};
   if (const auto at = known_.find(key); at != known_.end()) return at->second;
   known_[key] = std::nullopt;  // what leads back here says nothing

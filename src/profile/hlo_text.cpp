@@ -9,14 +9,13 @@
 #include <span>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "profile/byte_source.h"
 #include "profile/shapes.h"
 
 namespace scalecalc {
 namespace {
-
-constexpr std::size_t kLongestHlo = std::size_t{256} << 20U;
 
 bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-'; }
 
@@ -62,15 +61,20 @@ void layout_of(std::string_view layout, HloArray& array) {
   for (const double dim : dims) array.padded_elements *= dim;
 }
 
-/// Every array of a shape, those of tuples one after the other: "(f32[2]{0}, /*index=1*/bf16[3,4])".
-std::vector<HloArray> arrays_of(std::string_view text) {
-  std::vector<HloArray> out;
+/// Adds every array of a shape, those of tuples one after the other: "(f32[2]{0}, /*index=1*/bf16[3,4])". False once
+/// `parts` are too many.
+bool add_arrays(std::string_view text, std::vector<HloArray>& out, limits::Expansion& parts) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '[' || i == 0) continue;
     std::size_t start = i;
     while (start > 0 && in_name(text[start - 1])) --start;
     const std::size_t end = text.find(']', i);
-    if (start == i || end == std::string_view::npos) continue;
+    if (end == std::string_view::npos) break;
+    if (start == i) continue;
+    const auto dims = static_cast<std::size_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(i),
+                                                          text.begin() + static_cast<std::ptrdiff_t>(end), ',')) +
+                      1;
+    if (dims > limits::kHloDimensions || !parts.makes(sizeof(HloArray) + dims * sizeof(double))) return false;
     HloArray array{.type = std::string(text.substr(start, i - start))};
     for (const std::int64_t dim : hlo_numbers(text.substr(i, end - i))) array.dims.push_back(static_cast<double>(dim));
     i = end;
@@ -81,7 +85,7 @@ std::vector<HloArray> arrays_of(std::string_view text) {
     }
     out.push_back(std::move(array));
   }
-  return out;
+  return true;
 }
 
 class HloReader {
@@ -95,8 +99,9 @@ class HloReader {
       out_.text.resize(had + kHloPiece);
       out_.text.resize(had + source.read(out_.text.data() + had, kHloPiece));
       if (out_.text.size() == had) break;
-      if (out_.text.size() > kLongestHlo) fail("more than 256 MiB of HLO", "dump one module");
+      if (out_.text.size() > limits::kHloText) fail("HLO " + limits::too_large(limits::kHloText), kOneModule);
     }
+    parts_.reads(out_.text.size());
   }
 
   HloModule read() {
@@ -113,6 +118,8 @@ class HloReader {
   }
 
  private:
+  static constexpr const char* kOneModule = "dump one module: --xla_dump_hlo_module_re=NAME";
+
   [[noreturn]] void fail(std::string message, std::string hint) const {
     throw UserError({Diagnostic{SourceSpan{.file = out_.file, .line = static_cast<int>(line_), .column = 1},
                                 std::move(message), std::move(hint)}});
@@ -171,12 +178,25 @@ class HloReader {
     out.opcode = trimmed(rest.substr(0, paren));
     operands(rest.substr(paren + 1, close - paren - 1), out);
     out.attributes = rest.substr(close + 1);
+    constexpr std::size_t kOfName = 2 * sizeof(std::string) + 6 * sizeof(void*);
+    kept(sizeof(HloInstruction) + kOfName);
     open_->by_name[out.name] = open_->instructions.size();
     open_->instructions.push_back(std::move(out));
   }
 
+  /// Counts what an instruction takes in memory.
+  void kept(std::size_t bytes) {
+    if (!parts_.makes(bytes)) fail("the text " + parts_.message(), kOneModule);
+  }
+  void arrays(std::string_view text, HloInstruction& out) {
+    if (!add_arrays(text, out.result, parts_)) {
+      fail(fmt::format("a shape of more than {} dimensions, or the text {}", limits::kHloDimensions, parts_.message()),
+           kOneModule);
+    }
+  }
+
   /// What follows it. A shape may be missing: "%w = while(%p)".
-  std::string_view shape(std::string_view rest, HloInstruction& out) const {
+  std::string_view shape(std::string_view rest, HloInstruction& out) {
     std::size_t end = 0;
     if (rest.starts_with("(")) {
       end = closing(rest, 0);
@@ -187,23 +207,27 @@ class HloReader {
       if (end >= rest.size() || rest[end] != '[') return rest;
       end = std::min(rest.find(' ', end), rest.size());
     }
-    out.result = arrays_of(rest.substr(0, end));
-    if (rest.starts_with("(")) elements_of(rest.substr(1, end - 2), out);
+    if (rest.starts_with("(")) {
+      elements(rest.substr(1, end - 2), out);
+    } else {
+      arrays(rest.substr(0, end), out);
+    }
     return trimmed(rest.substr(end));
   }
 
-  /// Where the elements of a tuple begin among its arrays.
-  static void elements_of(std::string_view tuple, HloInstruction& out) {
-    std::size_t arrays = 0;
+  /// The arrays of a tuple, and where its elements begin among them.
+  void elements(std::string_view tuple, HloInstruction& out) {
     for (const std::string_view element : hlo_items(tuple)) {
       if (trimmed(element).empty()) break;
-      out.elements.push_back(arrays);
-      arrays += arrays_of(element).size();
+      out.elements.push_back(out.result.size());
+      arrays(element, out);
     }
   }
 
-  static void operands(std::string_view list, HloInstruction& out) {
-    for (std::string_view item : hlo_items(list)) {
+  void operands(std::string_view list, HloInstruction& out) {
+    const std::vector<std::string_view> items = hlo_items(list);
+    kept(items.size() * sizeof(std::string));
+    for (std::string_view item : items) {
       item = trimmed(item);
       item = item.substr(std::min(item.rfind(' ') + 1, item.size()));
       if (item.starts_with('%')) item.remove_prefix(1);
@@ -214,6 +238,7 @@ class HloReader {
   HloModule out_;
   HloComputation* open_ = nullptr;
   std::size_t line_ = 0;
+  limits::Expansion parts_{limits::kHloParts};
 };
 
 /// Of groups of `size` devices, one behind the other; none if they are not alike.
@@ -338,7 +363,7 @@ std::vector<std::string_view> hlo_items(std::string_view list) {
   std::vector<std::string_view> out;
   std::size_t depth = 0;
   std::size_t start = 0;
-  for (std::size_t i = 0; i <= list.size(); ++i) {
+  for (std::size_t i = 0; i <= list.size() && out.size() < limits::kHloDevices; ++i) {
     const char c = i < list.size() ? list[i] : ',';
     depth += c == '(' || c == '{' || c == '[' ? 1 : 0;
     depth -= (c == ')' || c == '}' || c == ']') && depth > 0 ? 1 : 0;
@@ -372,7 +397,7 @@ std::string_view hlo_attribute(std::string_view attributes, std::string_view key
 
 std::vector<std::int64_t> hlo_numbers(std::string_view text) {
   std::vector<std::int64_t> out;
-  for (std::size_t i = 0; i < text.size();) {
+  for (std::size_t i = 0; i < text.size() && out.size() < limits::kHloDevices;) {
     if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) {
       ++i;
       continue;

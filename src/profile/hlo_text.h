@@ -57,9 +57,9 @@ HloModule read_hlo(const std::string& path);
 /// What stands behind `key=` in an instruction's attributes, brackets balanced: "{0}", "%body"; empty if it is not
 /// there.
 std::string_view hlo_attribute(std::string_view attributes, std::string_view key);
-/// The pieces of a list at its commas, what stands in brackets left whole.
+/// The pieces of a list at its commas, what stands in brackets left whole; the first limits::kHloDevices.
 std::vector<std::string_view> hlo_items(std::string_view list);
-/// The whole numbers in a text: "{0,1}", "[\"1\"]".
+/// The whole numbers in a text: "{0,1}", "[\"1\"]"; the first limits::kHloDevices of them.
 std::vector<std::int64_t> hlo_numbers(std::string_view text);
 
 /// Devices that one collective runs between.

@@ -7,14 +7,13 @@
 #include <cstring>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 namespace scalecalc {
 namespace {
 
 constexpr std::size_t kPiece = 1 << 20;
-constexpr std::size_t kLongestText = 64 << 20;
-constexpr std::size_t kDeepestStream = 200;
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 bool is_bare(char c) {
@@ -91,7 +90,7 @@ bool JsonStream::refill(std::size_t& keep) {
   token_ -= from;
   end_ = left;
   if (left == buffer_.size()) {
-    if (left > kLongestText) fail("a text of more than 64 MB", "is this a profile?");
+    if (left > limits::kStreamedText) fail("a text " + limits::too_large(limits::kStreamedText), "is this a profile?");
     buffer_.resize(2 * left);
   }
   const std::size_t got = source_.read(buffer_.data() + end_, buffer_.size() - end_);
@@ -140,7 +139,7 @@ char JsonStream::peek() {
 
 void JsonStream::open(char bracket) {
   if (peek() != bracket) unexpected(bracket == '{' ? "an object" : "a list");
-  if (++depth_ > kDeepestStream) fail(fmt::format("nested more than {} levels deep", kDeepestStream));
+  if (++depth_ > limits::kStreamLevels) fail(limits::too_deep(limits::kStreamLevels));
   ++at_;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "profile/hlo_category.h"
 #include "profile/json_stream.h"
@@ -80,7 +81,6 @@ struct ChromeEvent {
 };
 
 constexpr std::array<std::string_view, 7> kEventKeys{"ph", "cat", "name", "pid", "tid", "ts", "dur"};
-constexpr std::size_t kLongestShapes = 1 << 16;
 
 class ChromeReader {
  public:
@@ -250,7 +250,7 @@ class ChromeReader {
   }
 
   void shapes(std::string& out) {
-    if (json_.peek() == '[') return json_.raw(out, kLongestShapes);
+    if (json_.peek() == '[') return json_.raw(out, limits::kShapesText);
     json_.skip();
   }
 
@@ -269,18 +269,18 @@ class ChromeReader {
       case EventRole::kKernel: return kernel(start, start + length);
       case EventRole::kCpuOp:
         if (e.external != 0 && (!e.op.dims.empty() || !e.op.collective.empty())) {
+          room(ops_.size());
           RecordedOp op = e.op;
           op.name = e.name;
           ops_.push_back({e.external, tables_.op(op)});
         }
         return;
       case EventRole::kRuntime:
+        room(launches_.size());
         if (e.correlation != 0) launches_.push_back({e.correlation, e.external, start});
         return;
-      case EventRole::kHostMarker: out_.markers.push_back({start, start + length, e.name, std::nullopt}); return;
-      case EventRole::kDeviceMarker:
-        out_.markers.push_back({start, start + length, e.name, tables_.device(fmt::format("GPU {}", e.pid))});
-        return;
+      case EventRole::kHostMarker: return marker(start, start + length, std::nullopt);
+      case EventRole::kDeviceMarker: return marker(start, start + length, tables_.device(fmt::format("GPU {}", e.pid)));
       case EventRole::kDrawn:
         if (own_) plain(start, start + length, tables_.name(drawn_name(*row), row->work));
         return;
@@ -309,8 +309,13 @@ class ChromeReader {
   }
 
   void room(std::size_t kept) {
-    if (kept < kMostRecorded) return;
-    json_.fail(fmt::format("more than {} events of devices", kMostRecorded), "record fewer steps");
+    if (kept < limits::kRecordedEvents) return;
+    json_.fail(limits::too_many(limits::kRecordedEvents, "events of one kind"), "record fewer steps");
+  }
+
+  void marker(Ticks start, Ticks end, std::optional<std::uint32_t> device) {
+    room(out_.markers.size());
+    out_.markers.push_back({start, end, tables_.marker(event_.name), device});
   }
 
   void kernel(Ticks start, Ticks end) {
@@ -394,7 +399,8 @@ class ChromeReader {
       if (steps[plain.track]) {
         const std::string& prefix = thread_of(plain.track);
         out_.markers.push_back({plain.event.start, plain.event.end,
-                                fmt::format("{}: {}", prefix, out_.names[plain.event.name].text), steps[plain.track]});
+                                tables_.marker(fmt::format("{}: {}", prefix, out_.names[plain.event.name].text)),
+                                steps[plain.track]});
       }
       if (!lanes[plain.track]) continue;
       RecordedEvent event = plain.event;

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <unordered_map>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
+#include "base/quoting.h"
 #include "base/text.h"
 #include "profile/recording.h"
 
@@ -17,6 +20,7 @@ namespace scalecalc {
 namespace {
 
 constexpr Ticks kTicksPerNanosecond = 1000;
+constexpr const char* kExportAgain = "it was cut off, changed or is damaged: export it again";
 
 class NsightReader {
  public:
@@ -28,6 +32,10 @@ class NsightReader {
     if (!std::filesystem::exists(path, none)) {
       throw UserError({Diagnostic{SourceSpan{.file = path}, "is an SQLite database in an archive", "unpack it first"}});
     }
+    const std::uintmax_t size = std::filesystem::file_size(path, none);
+    cells_.reads(none ? 0 : size);
+    steps_.reads(none ? 0 : size);
+    check_journals();
     // immutable: the file is only looked at; no journal is made or waited for beside it.
     const std::string uri = fmt::format("file:{}?immutable=1", escaped(path));
     const int status = sqlite3_open_v2(uri.c_str(), &made, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
@@ -36,10 +44,14 @@ class NsightReader {
     // Who made the file may have put anything into its schema.
     sqlite3_db_config(made, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_db_config(made, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_limit(made, SQLITE_LIMIT_LENGTH, static_cast<int>(limits::kCellText));
+    sqlite3_progress_handler(made, kStepsBetweenLooks, look, this);
   }
 
   Recording read() {
-    query("SELECT name FROM sqlite_master WHERE type = 'table'", [&](Row row) { found_.insert(row.text(0)); });
+    // Tables that are in the file: a view or a virtual one has no page of its own.
+    query("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0",
+          [&](Row row) { found_.insert(row.text(0)); });
     const bool rocpd = std::any_of(found_.begin(), found_.end(), [](const auto& t) { return t.starts_with("rocpd_"); });
     if (rocpd) {
       throw UserError({Diagnostic{SourceSpan{.file = out_.file}, "is rocprofv3's database (rocpd), which is not read",
@@ -51,8 +63,8 @@ class NsightReader {
                                   "Systems is in it",
                                   "record with nsys profile --trace cuda,nvtx and export with --type sqlite"}});
     }
-    if (has("StringIds", "id")) {
-      query("SELECT id, value FROM StringIds", [&](Row row) { strings_[row.number(0)] = row.text(1); });
+    if (has("StringIds", "id") && has("StringIds", "value")) {
+      query("SELECT id, value FROM StringIds", [&](Row row) { strings_[row.number(0)].text = row.text(1); });
     }
     launches();
     activity("CUPTI_ACTIVITY_KIND_KERNEL",
@@ -67,6 +79,13 @@ class NsightReader {
   }
 
  private:
+  /// A text of the database's own table of them, and what it is in the recording once something has that name.
+  struct Text {
+    std::string text;
+    std::optional<std::uint32_t> name;
+    SharedText marker;
+  };
+  static constexpr int kStepsBetweenLooks = 10'000;
   struct Row {
     sqlite3_stmt* at;
     bool is_text(int column) const { return sqlite3_column_type(at, column) == SQLITE_TEXT; }
@@ -84,10 +103,30 @@ class NsightReader {
     return out;
   }
 
+  /// What another program has written and not yet put into the file is in a journal next to it.
+  void check_journals() const {
+    for (const char* end : {"-wal", "-journal"}) {
+      const std::string journal = out_.file + end;
+      std::ifstream in(journal, std::ios::binary);
+      const int first = in.get();  // that of a journal which is done is empty, or begins with zeros
+      if (!in || first == 0) continue;
+      throw UserError({Diagnostic{
+          SourceSpan{.file = out_.file}, fmt::format("{} holds changes that are not in the database yet", journal),
+          fmt::format("sqlite3 {} 'PRAGMA wal_checkpoint(TRUNCATE)'", shell_quoted(out_.file))}});
+    }
+  }
+
+  /// Called by SQLite as it works: 1 ends the query.
+  static int look(void* reader) {
+    NsightReader& self = *static_cast<NsightReader*>(reader);
+    self.stopped_ = should_stop(self.stop_);
+    return self.stopped_ || !self.steps_.makes(kStepsBetweenLooks) ? 1 : 0;
+  }
+
   [[noreturn]] void fail() const {
-    throw UserError({Diagnostic{SourceSpan{.file = out_.file},
-                                fmt::format("the database cannot be read: {}", sqlite3_errmsg(open_.get())),
-                                "it was cut off or is damaged: export it again"}});
+    throw UserError(
+        {Diagnostic{SourceSpan{.file = out_.file},
+                    fmt::format("the database cannot be read: {}", sqlite3_errmsg(open_.get())), kExportAgain}});
   }
 
   template <class Take>
@@ -97,17 +136,32 @@ class NsightReader {
     const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(made, sqlite3_finalize);
     int status = SQLITE_ROW;
     while ((status = sqlite3_step(made)) == SQLITE_ROW) {
-      constexpr std::uint64_t kPolled = 4096;
-      if (++rows_ % kPolled == 0 && should_stop(stop_)) throw Stopped();
+      constexpr std::uint64_t kRow = 8;
+      std::uint64_t bytes = kRow;
+      for (int i = 0; i < sqlite3_column_count(made); ++i) {
+        if (sqlite3_column_type(made, i) > SQLITE_FLOAT)
+          bytes += static_cast<std::uint64_t>(sqlite3_column_bytes(made, i));
+      }
+      if (!cells_.makes(bytes))
+        throw UserError({Diagnostic{SourceSpan{.file = out_.file}, cells_.message(), kExportAgain}});
       take(Row{made});
     }
+    if (status == SQLITE_INTERRUPT && stopped_) throw Stopped();
     if (status != SQLITE_DONE) fail();
   }
 
   bool has(const std::string& table, std::string_view column) {
     if (!found_.contains(table)) return false;
     bool out = false;
-    query(fmt::format("PRAGMA table_info({})", table), [&](Row row) { out |= row.text(1) == column; });
+    query(fmt::format("PRAGMA table_xinfo({})", table), [&](Row row) {
+      if (row.text(1) != column) return;
+      out = true;
+      if (row.number(6) == 0) return;
+      throw UserError({Diagnostic{
+          SourceSpan{.file = out_.file},
+          fmt::format("{}.{} is computed by the schema: Nsight Systems makes no such column", table, column),
+          kExportAgain}});
+    });
     return out;
   }
   /// The column, or NULL where the table has none of it.
@@ -123,17 +177,25 @@ class NsightReader {
 
   void launches() {
     const std::string table = "CUPTI_ACTIVITY_KIND_RUNTIME";
-    if (!has(table, "correlationId")) return;
+    if (!has(table, "start") || !has(table, "correlationId")) return;
     query(fmt::format("SELECT start, correlationId, {} FROM {}", column(table, "globalTid"), table), [&](Row row) {
       ++out_.read;
+      room(launched_.size());
       launched_[launch_key(row.number(2), row.number(1))] = row.number(0);
     });
   }
 
-  std::string name_at(Row row, int column) const {
-    if (row.is_text(column)) return row.text(column);
-    const auto found = strings_.find(row.number(column));
-    return found == strings_.end() ? fmt::format("string {}", row.number(column)) : found->second;
+  /// Which name of the recording a cell is; one of the table of texts is looked up once.
+  std::uint32_t name_at(Row row, int column) {
+    if (row.is_text(column)) return tables_.name(row.text(column));
+    Text& text = text_of(row.number(column));
+    if (!text.name) text.name = tables_.name(text.text);
+    return *text.name;
+  }
+  Text& text_of(std::int64_t id) {
+    const auto [at, is_new] = strings_.try_emplace(id);
+    if (is_new) at->second.text = fmt::format("string {}", id);
+    return at->second;
   }
 
   Ticks ticks(std::int64_t ns) {
@@ -148,19 +210,23 @@ class NsightReader {
   }
 
   void activity(const std::string& table, const std::string& name, const std::string& fixed) {
-    if (!has(table, "start")) return;
+    if (!has(table, "start") || !has(table, "end")) return;
     query(fmt::format("SELECT start, \"end\", {}, {}, {}, {}, {}, {} FROM {} ORDER BY start", column(table, "deviceId"),
                       column(table, "streamId"), column(table, "correlationId"), column(table, "globalPid"),
-                      name.empty() ? "NULL" : name, column(table, "bytes"), table),
+                      name.empty() ? "NULL" : column(table, name), column(table, "bytes"), table),
           [&](Row row) { event(row, fixed); });
+  }
+
+  void room(std::size_t kept) const {
+    if (kept < limits::kRecordedEvents) return;
+    throw UserError(
+        {Diagnostic{SourceSpan{.file = out_.file}, limits::too_many(limits::kRecordedEvents, "events of one kind"),
+                    "record fewer steps"}});
   }
 
   void event(Row row, const std::string& fixed) {
     ++out_.read;
-    if (out_.events.size() >= kMostRecorded) {
-      throw UserError({Diagnostic{SourceSpan{.file = out_.file},
-                                  fmt::format("more than {} events of devices", kMostRecorded), "record fewer steps"}});
-    }
+    room(out_.events.size());
     const Ticks start = ticks(row.number(0));
     const Ticks end = ticks(row.number(1));
     if (end < start) {
@@ -170,11 +236,20 @@ class NsightReader {
     }
     const std::uint32_t device = tables_.device(fmt::format("GPU {}", row.number(2)));
     RecordedEvent out{start, end, kNoTick, 0, 0, 0, tables_.lane(device, fmt::format("stream {}", row.number(3)))};
-    out.name = tables_.name(fixed.empty() ? name_at(row, 6) : fixed);
+    out.name = fixed.empty() ? name_at(row, 6) : tables_.name(fixed);
     if (!row.is_null(7)) out.op = tables_.op({.bytes = static_cast<double>(row.number(7))});
     const auto launched = launched_.find(launch_key(row.number(5), row.number(4)));
     if (!row.is_null(4) && launched != launched_.end()) out.launch = ticks(launched->second);
     out_.events.push_back(out);
+  }
+
+  SharedText marker_at(Row row) {
+    const std::string own = row.text(2);
+    if (!own.empty() || row.is_null(3)) return tables_.marker(own);
+    if (row.is_text(3)) return tables_.marker(row.text(3));
+    Text& text = text_of(row.number(3));
+    if (text.marker.empty()) text.marker = tables_.marker(text.text);
+    return text.marker;
   }
 
   void ranges() {
@@ -184,11 +259,10 @@ class NsightReader {
                       column(table, "text"), column(table, "textId"), table),
           [&](Row row) {
             ++out_.read;
-            std::string name = row.text(2);
-            if (name.empty() && !row.is_null(3)) name = name_at(row, 3);
+            room(out_.markers.size());
             const Ticks start = ticks(row.number(0));
             const Ticks end = ticks(row.number(1));
-            if (end > start) out_.markers.push_back({start, end, std::move(name), std::nullopt});
+            if (end > start) out_.markers.push_back({start, end, marker_at(row), std::nullopt});
           });
   }
 
@@ -197,10 +271,11 @@ class NsightReader {
   RecordingTables tables_;
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> open_{nullptr, sqlite3_close_v2};
   std::set<std::string> found_;
-  std::unordered_map<std::int64_t, std::string> strings_;
+  std::unordered_map<std::int64_t, Text> strings_;
   std::unordered_map<std::uint64_t, std::int64_t> launched_;
   std::optional<std::int64_t> base_ns_;
-  std::uint64_t rows_ = 0;
+  limits::Expansion cells_{limits::kDatabaseCells}, steps_{limits::kDatabaseSteps};
+  bool stopped_ = false;
 };
 
 }  // namespace

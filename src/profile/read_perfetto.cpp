@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "profile/byte_source.h"
 #include "profile/roc_records.h"
@@ -29,7 +30,6 @@ constexpr std::uint32_t kTrackId = 1, kTrackName = 2, kTrackParent = 5, kTrackSt
 constexpr std::uint32_t kEventCategoryId = 3, kEventType = 9, kEventNameId = 10, kEventTrack = 11, kEventCategory = 22,
                         kEventName = 23;
 constexpr std::uint64_t kSliceBegin = 1, kSliceEnd = 2;
-constexpr std::size_t kLongestPerfetto = std::size_t{1} << 30U;
 
 class PerfettoReader {
  public:
@@ -41,7 +41,9 @@ class PerfettoReader {
       bytes_.resize(had + kPerfettoPiece);
       bytes_.resize(had + source.read(bytes_.data() + had, kPerfettoPiece));
       if (bytes_.size() == had) break;
-      if (bytes_.size() > kLongestPerfetto) fail("more than 1 GiB of Perfetto's format", "record fewer steps");
+      if (bytes_.size() > limits::kWholeRecording) {
+        fail("Perfetto's format " + limits::too_large(limits::kWholeRecording), "record fewer steps");
+      }
     }
   }
 
@@ -67,7 +69,7 @@ class PerfettoReader {
     std::uint64_t now = 0;    ///< of the incremental clock
     std::uint64_t clock = 0;  ///< where a packet says none
     std::uint64_t track = 0;
-    std::map<std::uint64_t, std::string> names, categories;
+    std::map<std::uint64_t, SharedText> names, categories;
   };
   struct Track {
     std::string name;
@@ -75,7 +77,7 @@ class PerfettoReader {
   };
   struct Slice {
     std::uint64_t start;
-    std::string name, category;
+    SharedText name, category;
   };
 
   [[noreturn]] void fail(std::string message, std::string hint) const {
@@ -136,16 +138,17 @@ class PerfettoReader {
     }
   }
 
-  static void names_of(WireMessage all, Sequence& of) {
+  void names_of(WireMessage all, Sequence& of) const {
     while (all.next()) {
       if (all.field() != kCategories && all.field() != kEventNames) continue;
       WireMessage entry = all.message();
       std::uint64_t id = 0;
-      std::string name;
+      SharedText name;
       while (entry.next()) {
         if (entry.field() == kInternedId) id = entry.number();
-        if (entry.field() == kInternedName) name = entry.text();
+        if (entry.field() == kInternedName) name = SharedText(entry.text());
       }
+      if (name.str().size() > limits::kNameText) fail(fmt::format("a name of {} bytes", name.str().size()), "");
       (all.field() == kCategories ? of.categories : of.names)[id] = std::move(name);
     }
   }
@@ -158,6 +161,7 @@ class PerfettoReader {
       if (all.field() == kTrackName || all.field() == kTrackStaticName) track.name = all.text();
       if (all.field() == kTrackParent) track.parent = all.number();
     }
+    if (track.name.size() > limits::kNameText) fail(fmt::format("a name of {} bytes", track.name.size()), "");
     tracks_[id] = std::move(track);
   }
 
@@ -168,8 +172,8 @@ class PerfettoReader {
       switch (all.field()) {
         case kEventType: type = all.number(); break;
         case kEventTrack: track = all.number(); break;
-        case kEventName: slice.name = all.text(); break;
-        case kEventCategory: slice.category = all.text(); break;
+        case kEventName: slice.name = SharedText(all.text()); break;
+        case kEventCategory: slice.category = SharedText(all.text()); break;
         case kEventNameId: slice.name = known(of.names, all.number()); break;
         case kEventCategoryId:
           if (all.text().empty()) slice.category = known(of.categories, all.number());
@@ -179,7 +183,8 @@ class PerfettoReader {
     }
     std::vector<Slice>& open = open_[track];
     if (type == kSliceBegin) {
-      if (open.size() > kDeepest) fail("slices of Perfetto's that nest without end", "record it again");
+      if (open.size() > limits::kSliceLevels)
+        fail("slices " + limits::too_deep(limits::kSliceLevels), "record it again");
       open.push_back(std::move(slice));
     } else if (type == kSliceEnd && !open.empty()) {
       close(open.back(), timestamp, tracks_[track].name);
@@ -187,16 +192,16 @@ class PerfettoReader {
     }
   }
 
-  static std::string known(const std::map<std::uint64_t, std::string>& names, std::uint64_t id) {
+  static SharedText known(const std::map<std::uint64_t, SharedText>& names, std::uint64_t id) {
     const auto at = names.find(id);
-    return at == names.end() ? fmt::format("name {}", id) : at->second;
+    return at == names.end() ? SharedText(fmt::format("name {}", id)) : at->second;
   }
 
   void close(const Slice& slice, std::uint64_t end, const std::string& track) {
     const std::string place = lower_case(track);
-    const bool kernel = slice.category == "kernel_dispatch" || place.starts_with("compute ");
-    const bool copy = slice.category == "memory_copy" || place.starts_with("copy to ");
-    const bool range = slice.category.starts_with("marker_");
+    const bool kernel = slice.category.str() == "kernel_dispatch" || place.starts_with("compute ");
+    const bool copy = slice.category.str() == "memory_copy" || place.starts_with("copy to ");
+    const bool range = slice.category.str().starts_with("marker_");
     if (!kernel && !copy && !range) return;
     RocRecord r{
         .name = slice.name, .stream = track, .direction = slice.name, .start = whole(slice.start), .end = whole(end)};
@@ -217,8 +222,6 @@ class PerfettoReader {
     const std::size_t close = open == std::string::npos ? open : track.find(']', open);
     return close == std::string::npos ? "GPU" : "GPU " + track.substr(open + 1, close - open - 1);
   }
-
-  static constexpr std::size_t kDeepest = 10'000;
 
   const Stop& stop_;
   std::string path_;

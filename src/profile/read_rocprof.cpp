@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "profile/byte_source.h"
 #include "profile/json_stream.h"
@@ -136,7 +137,13 @@ class RocJsonReader {
         json_.skip();
       }
     });
-    symbols_[id] = formatted.empty() ? name : formatted;
+    symbols_[id] = shared(formatted.empty() ? std::move(name) : std::move(formatted));
+  }
+
+  /// A name that many records may have by its number.
+  std::string shared(std::string name) const {
+    if (name.size() > limits::kNameText) json_.fail(fmt::format("a name of {} bytes", name.size()));
+    return name;
   }
 
   /// What ranges are called, by their correlation id, and what operations of each kind are.
@@ -157,7 +164,7 @@ class RocJsonReader {
             json_.skip();
           }
         });
-        ranges_[id] = value;
+        ranges_[id] = shared(std::move(value));
       });
     });
   }
@@ -166,7 +173,7 @@ class RocJsonReader {
     std::vector<std::string> operations;
     json_.members([&](std::string_view key) {
       if (key != "operations" || json_.peek() != '[') return json_.skip();
-      json_.items([&] { operations.emplace_back(json_.scalar()); });
+      json_.items([&] { operations.push_back(shared(std::string(json_.scalar()))); });
     });
     operations_.push_back(std::move(operations));
   }
@@ -175,12 +182,13 @@ class RocJsonReader {
     list([&] {
       constexpr std::size_t kPolled = 4096;
       if (++polled_ % kPolled == 0 && should_stop(stop_)) throw Stopped();
-      if (kept_.size() >= kMostRecorded)
-        json_.fail(fmt::format("more than {} records", kMostRecorded), "record fewer steps");
+      if (kept_.size() >= limits::kRecordedEvents)
+        json_.fail(limits::too_many(limits::kRecordedEvents, "records"), "record fewer steps");
       Kept out{table, {}, json_.offset()};
       RocRecord& r = out.record;
       std::string queue;
       json_.members([&](std::string_view key) { member(key, r, queue); });
+      if (!r.start || !r.end) json_.fail("a record without its start and end");
       if (r.stream.empty()) r.stream = "queue " + queue;
       kept_.push_back(std::move(out));
     });
@@ -315,8 +323,6 @@ class CsvRows {
   }
 
  private:
-  static constexpr std::size_t kLongestField = 1 << 20;
-
   int peek() {
     if (at_ == end_) {
       at_ = 0;
@@ -334,7 +340,7 @@ class CsvRows {
     std::string out;
     const auto put = [&](int c) {
       out += static_cast<char>(static_cast<unsigned char>(c));
-      if (out.size() > kLongestField) fail("a field of more than a megabyte");
+      if (out.size() > limits::kCellText) fail("a field " + limits::too_large(limits::kCellText));
     };
     if (peek() != '"') {
       while (peek() >= 0 && peek() != ',' && peek() != '\n' && peek() != '\r') put(take());

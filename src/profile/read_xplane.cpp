@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <unordered_map>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "profile/byte_source.h"
 #include "profile/hlo_category.h"
@@ -26,7 +28,6 @@ constexpr std::uint32_t kMetadataName = 2, kMetadataDisplay = 4, kMetadataStats 
 constexpr std::uint32_t kMapKey = 1, kMapValue = 2;
 constexpr std::uint32_t kStatMetadata = 1, kStatDouble = 2, kStatUnsigned = 3, kStatSigned = 4, kStatText = 5,
                         kStatReference = 7;
-constexpr std::uint64_t kLongestXPlane = std::uint64_t{1} << 30U;
 
 /// What we take of the statistics of an event or its metadata.
 struct XStats {
@@ -176,7 +177,8 @@ class PlaneReader {
       if (all.field() == kEventOffset) offset = all.number();
       if (all.field() == kEventDuration) length = all.number();
     }
-    if (offset > kLongest / 4 || length > kLongest / 4 || out_.events.size() >= kMostRecorded) {
+    if (offset > kLongest / 4 || length > kLongest / 4 ||
+        std::max(out_.events.size(), out_.markers.size()) >= limits::kRecordedEvents) {
       throw UserError({Diagnostic{SourceSpan{.file = out_.file},
                                   fmt::format("an event of {} that cannot be, or one too many", name_),
                                   "record fewer steps, or record again"}});
@@ -185,7 +187,9 @@ class PlaneReader {
     const Ticks end = start + static_cast<Ticks>(length);
     const XName name = name_of_event(metadata);
     if (marks) {
-      out_.markers.push_back({start, end, fmt::format("{}: {}", line, out_.names[name.id].text), device});
+      const auto [known, is_new] = markers_.try_emplace({line, name.id});
+      if (is_new) known->second = tables_.marker(fmt::format("{}: {}", line, out_.names[name.id].text));
+      out_.markers.push_back({start, end, known->second, device});
     } else if (end > start) {
       out_.events.push_back({start, end, kNoTick, 0, name.id, name.op, lane});
     }
@@ -199,6 +203,7 @@ class PlaneReader {
   std::string name_;
   std::unordered_map<std::uint64_t, WireMessage> events_, stats_;
   std::unordered_map<std::uint64_t, XName> known_;
+  std::map<std::pair<std::string, std::uint32_t>, SharedText> markers_;  ///< by their line and name
 };
 
 std::string whole_file(const std::string& path) {
@@ -210,8 +215,9 @@ std::string whole_file(const std::string& path) {
     out.resize(had + kXPiece);
     out.resize(had + source.read(out.data() + had, kXPiece));
     if (out.size() == had) return out;
-    if (out.size() > kLongestXPlane) {
-      throw UserError({Diagnostic{SourceSpan{.file = path}, "more than 1 GiB of XPlane", "record fewer steps"}});
+    if (out.size() > limits::kWholeRecording) {
+      throw UserError({Diagnostic{SourceSpan{.file = path}, "XPlane " + limits::too_large(limits::kWholeRecording),
+                                  "record fewer steps"}});
     }
   }
 }

@@ -28,9 +28,17 @@ std::uint32_t RecordingTables::name(std::string_view text) {
   return name(text, work_of_kernel(text));
 }
 
+void RecordingTables::keeps(std::size_t bytes) {
+  constexpr std::size_t kOfEach = 128;  // the entry itself, and its place in a table
+  if (kept_.makes(bytes + kOfEach)) return;
+  throw UserError({Diagnostic{SourceSpan{.file = out_.file}, "what is kept of its names " + kept_.message(),
+                              "record fewer steps, or without shapes"}});
+}
+
 std::uint32_t RecordingTables::name(std::string_view text, DeviceWork work) {
   const auto found = names_.find(text);
   if (found != names_.end()) return found->second;
+  keeps(2 * text.size());
   out_.names.push_back({std::string(text), work});
   return names_.emplace(std::string(text), next_id(out_.names.size() - 1)).first->second;
 }
@@ -40,20 +48,33 @@ std::uint32_t RecordingTables::op(const RecordedOp& op) {
                                       op.values, op.collective, op.element, op.elements_in, op.elements_out,
                                       op.group_size, op.group, op.flops.value_or(-1), op.bytes.value_or(-1));
   const auto [at, is_new] = ops_.try_emplace(key, next_id(out_.ops.size()));
-  if (is_new) out_.ops.push_back(op);
+  if (!is_new) return at->second;
+  keeps(2 * key.size() + sizeof(RecordedOp));
+  out_.ops.push_back(op);
   return at->second;
 }
 
 std::uint32_t RecordingTables::device(std::string_view name) {
   const auto [at, is_new] = devices_.try_emplace(std::string(name), next_id(out_.devices.size()));
-  if (is_new) out_.devices.emplace_back(name);
+  if (!is_new) return at->second;
+  keeps(2 * name.size());
+  out_.devices.emplace_back(name);
   return at->second;
 }
 
 std::uint32_t RecordingTables::lane(std::uint32_t device, std::string_view name) {
   const auto [at, is_new] = lanes_.try_emplace(fmt::format("{}\n{}", device, name), next_id(out_.lanes.size()));
-  if (is_new) out_.lanes.push_back({device, std::string(name)});
+  if (!is_new) return at->second;
+  keeps(2 * name.size());
+  out_.lanes.push_back({device, std::string(name)});
   return at->second;
+}
+
+SharedText RecordingTables::marker(std::string_view name) {
+  const auto found = markers_.find(name);
+  if (found != markers_.end()) return found->second;
+  keeps(2 * name.size());
+  return markers_.emplace(std::string(name), SharedText(name)).first->second;
 }
 
 std::optional<Ticks> ticks_of_microseconds(std::string_view text, std::int64_t base) {

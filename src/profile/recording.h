@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/limits.h"
+#include "base/shared_text.h"
 #include "base/stop.h"
 
 namespace scalecalc {
@@ -92,7 +94,7 @@ struct RecordedLane {
 struct RecordedMarker {
   Ticks start = 0;
   Ticks end = 0;
-  std::string name;
+  SharedText name;                      ///< many have one
   std::optional<std::uint32_t> device;  ///< nothing: of the host
 };
 
@@ -115,7 +117,7 @@ struct Recording {
   std::vector<std::string> notes;  ///< what a reader of the figures should know
 };
 
-/// Puts alike texts and operations into a recording once.
+/// Puts alike texts and operations into a recording once. UserError where they grow beyond limits::kRecordedTexts.
 class RecordingTables {
  public:
   explicit RecordingTables(Recording& out) : out_(out) {}
@@ -124,8 +126,11 @@ class RecordingTables {
   std::uint32_t op(const RecordedOp& op);
   std::uint32_t device(std::string_view name);
   std::uint32_t lane(std::uint32_t device, std::string_view name);
+  /// A name of markers.
+  SharedText marker(std::string_view name);
 
  private:
+  void keeps(std::size_t bytes);
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
@@ -133,10 +138,9 @@ class RecordingTables {
   using Ids = std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>>;
   Recording& out_;
   Ids names_, ops_, devices_, lanes_;
+  std::unordered_map<std::string, SharedText, Hash, std::equal_to<>> markers_;
+  limits::Expansion kept_{limits::kRecordedTexts};
 };
-
-/// The most that is kept of one recording.
-inline constexpr std::size_t kMostRecorded = 8'000'000;
 
 /// By what the file holds, not by its name. UserError (exit 2) for a file that is none of these, was cut off or is
 /// damaged; Stopped if asked to end.

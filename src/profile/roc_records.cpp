@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+
+#include "base/limits.h"
 
 namespace scalecalc {
 namespace {
@@ -27,7 +30,9 @@ std::string RocRecords::take(RocTable table, const RocRecord& r) {
       *r.end - *r.start > kFarthestRocNanosecond) {
     return "a record that is 46 days from the first";
   }
-  if (out_.events.size() >= kMostRecorded) return fmt::format("more than {} events of devices", kMostRecorded);
+  if (std::max({out_.events.size(), out_.markers.size(), launches_.size()}) >= limits::kRecordedEvents) {
+    return limits::too_many(limits::kRecordedEvents, "events of one kind");
+  }
   const Ticks start = (*r.start - *base_) * kTicksPerRocNanosecond;
   const Ticks end = (*r.end - *base_) * kTicksPerRocNanosecond;
   switch (table) {
@@ -36,7 +41,7 @@ std::string RocRecords::take(RocTable table, const RocRecord& r) {
     case RocTable::kCalls:
       if (r.correlation != 0) launches_.emplace(r.correlation, start);
       break;
-    case RocTable::kRanges: out_.markers.push_back({start, end, r.name, std::nullopt}); break;
+    case RocTable::kRanges: out_.markers.push_back({start, end, tables_.marker(r.name), std::nullopt}); break;
     case RocTable::kOther: break;
   }
   return "";

@@ -31,7 +31,8 @@ std::vector<const RecordedMarker*> marked(const Recording& recording, std::strin
                                           std::optional<std::uint32_t> device) {
   std::vector<const RecordedMarker*> out;
   for (const RecordedMarker& marker : recording.markers) {
-    if (marker.device == device && lower_case(marker.name.substr(0, prefix.size())) == prefix) out.push_back(&marker);
+    if (marker.device == device && lower_case(marker.name.str().substr(0, prefix.size())) == prefix)
+      out.push_back(&marker);
   }
   std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->start < b->start; });
   return out;
@@ -39,19 +40,19 @@ std::vector<const RecordedMarker*> marked(const Recording& recording, std::strin
 
 /// Of several programs the one that takes longest.
 void keep_longest_program(std::vector<const RecordedMarker*>& markers) {
-  std::map<std::string, Ticks> length;
-  for (const RecordedMarker* marker : markers) length[marker->name] += marker->end - marker->start;
+  std::map<std::string_view, Ticks> length;
+  for (const RecordedMarker* marker : markers) length[marker->name.str()] += marker->end - marker->start;
   if (length.size() < 2) return;
   const auto longest =
       std::max_element(length.begin(), length.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::erase_if(markers, [&](const RecordedMarker* marker) { return marker->name != longest->first; });
+  std::erase_if(markers, [&](const RecordedMarker* marker) { return marker->name.str() != longest->first; });
 }
 
 std::vector<StepWindow> on_device(const std::vector<const RecordedMarker*>& markers) {
   std::vector<StepWindow> out;
   for (const RecordedMarker* marker : markers) {
     // Ranges of one step on several streams are one.
-    if (!out.empty() && (marker->name == out.back().name || marker->start < out.back().end)) {
+    if (!out.empty() && (marker->name.str() == out.back().name.str() || marker->start < out.back().end)) {
       out.back().end = std::max(out.back().end, marker->end);
     } else {
       out.push_back({marker->start, marker->end, marker->name});

@@ -12,7 +12,7 @@ namespace scalecalc {
 struct StepWindow {
   Ticks start = 0;
   Ticks end = 0;
-  std::string name;
+  SharedText name;
 };
 
 struct FoundSteps {

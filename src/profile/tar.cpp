@@ -5,13 +5,12 @@
 #include <array>
 #include <charconv>
 
+#include "base/limits.h"
 #include "base/text.h"
 
 namespace scalecalc {
 namespace {
 
-constexpr std::uint64_t kLongestHeader = 1 << 16;  // of a name, or of pax records
-constexpr std::uint64_t kMostMembers = 10'000;
 constexpr std::uint64_t kLargestMember = std::uint64_t{1} << 50U;
 
 /// Octal digits, or, the first bit set, a binary number: what does not fit octal.
@@ -50,7 +49,7 @@ bool is_tar_header(std::string_view block) {
 }
 
 std::string TarReader::text(std::uint64_t size) {
-  if (size > kLongestHeader) fail_(fmt::format("a name or its records of {} bytes in the archive", size));
+  if (size > limits::kArchiveName) fail_(fmt::format("a name or its records of {} bytes in the archive", size));
   std::string out((size + kTarBlock - 1) / kTarBlock * kTarBlock, '\0');
   if (read_(out.data(), out.size()) != out.size()) fail_("the archive ends within a header: it was cut off");
   out.resize(size);
@@ -88,7 +87,8 @@ std::optional<TarMember> TarReader::next() {
     if (got != bytes.size()) fail_("the archive ends without its end mark: it was cut off");
     if (block.find_first_not_of('\0') == std::string_view::npos) return std::nullopt;
     if (!is_tar_header(block)) fail_("a damaged header in the archive");
-    if (++members_ > kMostMembers) fail_(fmt::format("more than {} members in the archive", kMostMembers));
+    if (++members_ > limits::kArchiveMembers)
+      fail_(limits::too_many(limits::kArchiveMembers, "members in the archive"));
     const std::optional<std::uint64_t> size = number(block.substr(124, 12));
     if (!size || *size > kLargestMember) fail_("a member of the archive without a size");
     const char type = block[156];

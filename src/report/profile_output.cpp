@@ -190,7 +190,7 @@ Block steps_block(const ProfileAnswer& found) {
     for (std::size_t i = 0; i < rank.steps.size(); ++i) {
       const StepWindow& step = rank.steps[i];
       out.records.push_back({{text_figure("device", found.ranks.size() > 1 ? "device" : "", rank.device),
-                              text_figure("name", "step", step.name),
+                              text_figure("name", "step", step.name.str()),
                               figure("time_s", "time", Format::kSeconds, Cell(seconds_of(step.end - step.start))),
                               number_figure("counts", "counts", Format::kFlag, i < rank.first_counted ? 0 : 1)}});
     }

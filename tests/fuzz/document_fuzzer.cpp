@@ -57,7 +57,7 @@ void read_typed(char kind, const std::string& text) {
         const auto read = parse_sweep(text, unit);
         const auto* values = std::get_if<std::vector<double>>(&read);
         if (values == nullptr) continue;
-        check(values->size() <= kMostSweepValues, "a sweep has an end");
+        check(values->size() <= scalecalc::limits::kSweepValues, "a sweep has an end");
         for (const double value : *values) check(std::isfinite(value), "values of a sweep are finite");
       }
       break;

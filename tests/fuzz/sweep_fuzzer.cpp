@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto read = parse_sweep(text, kind);
   if (const auto* values = std::get_if<std::vector<double>>(&read)) {
-    check(!values->empty() && values->size() <= kMostSweepValues, "a sweep has values, and an end");
+    check(!values->empty() && values->size() <= scalecalc::limits::kSweepValues, "a sweep has values, and an end");
     for (const double value : *values) check(std::isfinite(value) && value >= 0, "values of a sweep are finite");
   }
   return 0;

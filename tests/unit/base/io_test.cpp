@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 
 namespace scalecalc {
 namespace {
@@ -61,7 +62,7 @@ TEST_F(Io, SaysWhyAFileCannotBeRead) {
   };
   EXPECT_EQ(reading("none"), at("none") + ": error: cannot read the file: No such file or directory\n");
   EXPECT_EQ(reading(""), at("") + ": error: cannot read the file: it is a directory\n");
-  put("big", std::string(kMaxInputBytes + 1, 'x'));
+  put("big", std::string(limits::kTextFile + 1, 'x'));
   EXPECT_EQ(reading("big"), at("big") +
                                 ": error: cannot read the file: it is larger than 32 MiB\n"
                                 "hint: a model or hardware file is a few kilobytes: is this the right file?\n");
