@@ -13,6 +13,7 @@
 #include "import/hf_families.h"
 #include "import/hf_quantization.h"
 #include "import/hf_towers.h"
+#include "spec/model_spec.h"
 
 namespace scalecalc {
 namespace {
