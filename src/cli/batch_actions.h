@@ -45,8 +45,10 @@ struct PlannedStudy {
   KnownReplies known;                  ///< of the sample and of cases that a process died in: they are not asked
   std::unique_ptr<FaultWatch> faults;  ///< null in a process that is not the program's own
 };
-/// Returns what answers the study's questions with its results in this directory.
-PlannedStudy prepared_study(StudyManifest manifest, const std::string& directory, const Environment& env);
+/// Returns what answers the study's questions with its results in this directory. `starts_again`: the program may, with
+/// the same words, after it died in a question.
+PlannedStudy prepared_study(StudyManifest manifest, const std::string& directory, const Environment& env,
+                            bool starts_again = true);
 /// Reads the study file, asks a sample of it and writes its manifest into the directory, unless it is there already.
 /// UserError if the study is wrong, if it is very large and --yes is missing, or if the directory holds another one.
 /// `shards` of 0 takes what suits its size.

@@ -165,13 +165,15 @@ Output study_output(const Arguments& arguments, const StudyManifest& manifest) {
 
 }  // namespace
 
-PlannedStudy prepared_study(StudyManifest manifest, const std::string& directory, const Environment& env) {
+PlannedStudy prepared_study(StudyManifest manifest, const std::string& directory, const Environment& env,
+                            bool starts_again) {
   PlannedStudy out{.manifest = std::move(manifest)};
   out.ask = ask_commands(env, out.manifest.study.config_directories, out.manifest.study.all_records);
   out.deaths = deaths_in(directory, out.manifest);
   for (const auto& [number, signal] : out.deaths) out.known.emplace(number, reply_of_death(signal));
   if (env.words_of_process) {
-    out.faults = std::make_unique<FaultWatch>(directory, out.manifest, env.words_of_process);
+    out.faults =
+        std::make_unique<FaultWatch>(directory, out.manifest, starts_again ? env.words_of_process : std::nullopt);
   }
   return out;
 }
@@ -189,8 +191,9 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
   const double seconds_for_sample = shards == 0 ? kSampleSeconds : kPlanSampleSeconds;
   if (shards == 0) shards = std::clamp<std::uint64_t>(*grid_size(study) / kRows, 1, kMostShards);
   // What came through a pipe cannot be read again.
-  if (!std::filesystem::is_regular_file(path)) env.words_of_process.reset();
-  PlannedStudy out = prepared_study(make_manifest(std::move(study), tool_version(), shards), directory, env);
+  const bool starts_again = std::filesystem::is_regular_file(path);
+  PlannedStudy out =
+      prepared_study(make_manifest(std::move(study), tool_version(), shards), directory, env, starts_again);
   if (has_manifest(directory)) {
     if (begun_with(directory, out.manifest)) return out;
     throw UserError(fmt::format("{} holds the results of another study, or of another version of this one", directory),

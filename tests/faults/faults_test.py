@@ -62,8 +62,8 @@ class Place:
 
     def run(self, words, **kwargs):
         return subprocess.run([BINARY, *words], cwd=self.path, capture_output=True, text=True, timeout=120,
-                              errors="replace", stdin=subprocess.DEVNULL, check=False,
-                              **{"env": {**os.environ, "TMPDIR": str(self.path)}, **kwargs})
+                              errors="replace", check=False,
+                              **{"env": {**os.environ, "TMPDIR": str(self.path)}, "stdin": subprocess.DEVNULL, **kwargs})
 
     def left(self):
         return {p.name for p in self.path.iterdir()} - {"study.yaml", "recording.json", "count"}
@@ -202,6 +202,15 @@ axes: {hw: [tpu-v5e, bad/chip.yaml], b: [1, 8, 64, 512]}
         for shard in range(3):
             self.run_it("batch", "run", "out", "--shard", f"{shard}/3")
         self.rows(self.run_it("batch", "merge", "out", code=0).stdout)
+
+    def test_end_a_study_from_a_pipe_once_each(self):
+        for _ in range(4):
+            piped = {"input": self.STUDY, "stdin": None}
+            done = self.place.run(["batch", "-", "-o", "o.jsonl"], **piped,
+                                  env={**os.environ, "LD_PRELOAD": SHIM, "DIES_READING": "bad/chip.yaml", "DIES_OF": "11"})
+            self.assertEqual(done.returncode, -signal.SIGSEGV)
+        self.assertEqual(self.place.run(["batch", "-", "-o", "o.jsonl"], **piped).returncode, 70)
+        self.rows((self.place.path / "o.jsonl").read_text(), "11 (SIGSEGV)")
 
     def test_end_a_strict_study(self):
         done = self.run_it("batch", "study.yaml", "-o", "o.jsonl", "--strict")
