@@ -85,7 +85,10 @@ std::vector<std::string> by_designation(const std::vector<Labels>& labels, const
     }
     found.emplace_back(shared_words(words, known), entry.name);
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  // Of equals the plainest name first.
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::pair(b.first, a.second.size()) < std::pair(a.first, b.second.size());
+  });
   std::vector<std::string> out;
   for (auto& [shared, name] : found) {
     if (out.size() < kMost && shared == found.front().first) out.push_back(std::move(name));

@@ -351,6 +351,12 @@ TEST(HfConfig, ListsMustHaveAnItemForEachLayer) {
   nemotron["num_hidden_layers"] = 3;
   EXPECT_EQ(problems(nemotron), "");
   EXPECT_EQ(spec(nemotron).mamba2->chunk, 128) << "NemotronHConfig's default";
+  nemotron["mamba_ssm_cache_dtype"] = "float32";
+  EXPECT_TRUE(import(nemotron).notes.warnings.empty());
+  nemotron["mamba_ssm_cache_dtype"] = "float16";
+  const ImportedModel halved = import(nemotron);
+  ASSERT_EQ(halved.notes.warnings.size(), 1U);
+  EXPECT_NE(halved.notes.warnings.front().find("recurrent states are counted in fp32"), std::string::npos);
   for (const char* key : {"chunk_size", "mamba_chunk_size"}) {
     Json own = nemotron;
     own[key] = 64;
