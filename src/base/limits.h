@@ -57,7 +57,7 @@ inline constexpr std::size_t kDocumentNodes = 100'000;
 inline constexpr std::size_t kTableNodes = 1'000'000;
 /// Values of a row of results, which has some hundreds.
 inline constexpr std::size_t kRowValues = 10'000;
-/// Events that are kept of one recording, of devices and of the host each.
+/// Events of devices that are kept of one recording; of the host profile/recording.h allows some times as many.
 inline constexpr std::size_t kRecordedEvents = 8'000'000;
 /// Numbers of one list of an HLO module (its devices), and dimensions of one array.
 inline constexpr std::size_t kHloDevices = std::size_t{1} << 20U;
