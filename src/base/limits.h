@@ -29,6 +29,10 @@ inline constexpr std::size_t kCallLevels = 64;
 inline constexpr std::size_t kTraceLevels = 200;
 /// Slices of a recording in one another.
 inline constexpr std::size_t kSliceLevels = 10'000;
+/// Arrays in one another in the header of a GGUF file.
+inline constexpr int kGgufLevels = 2;
+/// Operators in one another in a condition.
+inline constexpr int kConditionLevels = 200;
 
 // ---- Sizes and counts of one input.
 
@@ -53,11 +57,13 @@ inline constexpr std::size_t kDocumentNodes = 100'000;
 inline constexpr std::size_t kTableNodes = 1'000'000;
 /// Values of a row of results, which has some hundreds.
 inline constexpr std::size_t kRowValues = 10'000;
-/// Events that are kept of one recording, of devices and of the host each.
+/// Events of devices that are kept of one recording; of the host profile/recording.h allows some times as many.
 inline constexpr std::size_t kRecordedEvents = 8'000'000;
 /// Numbers of one list of an HLO module (its devices), and dimensions of one array.
 inline constexpr std::size_t kHloDevices = std::size_t{1} << 20U;
 inline constexpr std::size_t kHloDimensions = 64;
+/// Devices of all lists of an HLO module that are written in short, as [2,8]<=[16].
+inline constexpr std::size_t kHloListed = std::size_t{1} << 29U;
 /// Documents in one launch file: of a script, or objects of Kubernetes.
 inline constexpr std::size_t kLaunchDocuments = 1'000;
 /// Files of an archive, and bytes of a name of one.
@@ -68,6 +74,13 @@ inline constexpr std::size_t kSweepValues = 10'000;
 inline constexpr std::size_t kStudyRangeValues = 100'000;
 /// Values of one axis of a study.
 inline constexpr std::size_t kAxisValues = 1'000'000;
+/// Keys and tensors of the header of a GGUF file; characters of a text and values of an array.
+inline constexpr std::uint64_t kGgufEntries = 1'000'000;
+inline constexpr std::uint64_t kGgufValues = std::uint64_t{1} << 24U;
+/// Characters of a condition, bytes of a text that it makes, and steps of SQLite's machine for one row.
+inline constexpr std::size_t kConditionText = 10'000;
+inline constexpr int kConditionValue = 1'000'000;
+inline constexpr int kConditionSteps = 100'000;
 
 // ---- What a reader may make of its input: `free` of anything, and `times` what it has read; bytes, if nothing else is
 // said.

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "batch/database.h"
 
@@ -17,9 +18,6 @@ namespace {
 // A condition may come with a study from elsewhere, and is asked of every row: it computes the same from the same
 // values, in little time and memory.
 
-constexpr std::size_t kLongest = 10'000;  ///< characters
-constexpr int kLongestValue = 1'000'000;  ///< bytes of a text on the way
-constexpr int kMostSteps = 100'000;       ///< of SQLite's machine, for one row
 constexpr int kStepsBetweenLooks = 1'000;
 
 /// SQLite's functions of one row that give the same for the same values and nothing much longer than these.
@@ -43,8 +41,8 @@ int only_computing(void* refused, int action, const char*, const char* function,
 }
 
 void set_limits(sqlite3* handle) {
-  constexpr std::array<std::pair<int, int>, 8> kLimits{{{SQLITE_LIMIT_LENGTH, kLongestValue},
-                                                        {SQLITE_LIMIT_EXPR_DEPTH, 200},
+  constexpr std::array<std::pair<int, int>, 8> kLimits{{{SQLITE_LIMIT_LENGTH, limits::kConditionValue},
+                                                        {SQLITE_LIMIT_EXPR_DEPTH, limits::kConditionLevels},
                                                         {SQLITE_LIMIT_COMPOUND_SELECT, 10},
                                                         {SQLITE_LIMIT_FUNCTION_ARG, 20},
                                                         {SQLITE_LIMIT_ATTACHED, 0},
@@ -153,7 +151,8 @@ Condition::Condition(const std::string& text, const std::vector<std::string>& co
   const auto refuse = [&](const std::string& why, const std::string& hint) {
     throw UserError({Diagnostic{where, fmt::format("cannot read the condition {}: {}", in_quotes(text), why), hint}});
   };
-  if (text.size() > kLongest) refuse(fmt::format("it is longer than {} characters", kLongest), "");
+  if (text.size() > limits::kConditionText)
+    refuse(fmt::format("it is longer than {} characters", limits::kConditionText), "");
   if (const std::string query = word_of_query(text, columns); !query.empty()) {
     refuse(fmt::format("{} begins a query of its own", query), "a condition computes from one row alone");
   }
@@ -176,7 +175,9 @@ Condition::Condition(const std::string& text, const std::vector<std::string>& co
     refuse(fmt::format("it may not call {}()", function),
            fmt::format("a condition computes from one row, with {}", fmt::join(kFunctions, ", ")));
   }
-  const auto look = [](void* looks) { return ++*static_cast<int*>(looks) > kMostSteps / kStepsBetweenLooks ? 1 : 0; };
+  const auto look = [](void* looks) {
+    return ++*static_cast<int*>(looks) > limits::kConditionSteps / kStepsBetweenLooks ? 1 : 0;
+  };
   sqlite3_progress_handler(handle, kStepsBetweenLooks, look, &state_->looks);
 }
 
@@ -195,7 +196,7 @@ bool Condition::holds(const std::vector<Cell>& values) {
   if (came == SQLITE_NOMEM) throw std::bad_alloc();
   if (came == SQLITE_INTERRUPT) {
     throw UserError("cannot compute the condition: it takes too long",
-                    fmt::format("at most {} steps of SQLite for a row", kMostSteps));
+                    fmt::format("at most {} steps of SQLite for a row", limits::kConditionSteps));
   }
   if (came != SQLITE_ROW) {
     throw UserError(fmt::format("cannot compute the condition: {}", sqlite3_errmsg(state_->database.handle())), "");

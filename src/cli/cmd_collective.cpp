@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
@@ -225,6 +226,12 @@ CollectiveQuestion collective_question(const Arguments& arguments) {
   if (std::any_of(q.bytes.begin(), q.bytes.end(), [](double b) { return b < 1 || b > kMostCollectiveBytes; })) {
     reader.problem(fmt::format("--bytes {} is out of range", in_quotes(*arguments.value("--bytes"))),
                    "from one byte to 10^18");
+  }
+  if (q.bytes.size() * q.groups.size() > limits::kSweepValues) {
+    reader.problem(fmt::format("--bytes has {} values and --group {}: together {}",
+                               group_thousands(static_cast<long long>(q.bytes.size())), q.groups.size(),
+                               limits::too_many(limits::kSweepValues, "points")),
+                   "a larger step, such as *2");
   }
   if (!arguments.has("--bytes") && !arguments.has("--array")) {
     reader.problem("how large is the array?", "--bytes 64MiB, --bytes 1KiB..1GiB*4, or --array bf16[2048_X,8192]");

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <fstream>
 #include <map>
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "import/hf_config.h"
 #include "spec/quantization_spec.h"
@@ -87,8 +89,8 @@ class HeaderReader {
     if (!in_.read(magic.data(), 4) || std::string_view(magic.data(), 4) != "GGUF") fail("is no GGUF file");
     const auto version = number<std::uint32_t>();
     if (version < 2 || version > 3) fail(fmt::format("is of version {} of GGUF; 2 and 3 are read", version));
-    const auto described = bounded(number<std::uint64_t>(), 1'000'000, "tensors");
-    const auto keys = bounded(number<std::uint64_t>(), 1'000'000, "keys");
+    const auto described = bounded(number<std::uint64_t>(), limits::kGgufEntries, "tensors");
+    const auto keys = bounded(number<std::uint64_t>(), limits::kGgufEntries, "keys");
     for (std::uint64_t i = 0; i < keys; ++i) {
       std::string key = text();
       const auto type = number<std::uint32_t>();
@@ -128,7 +130,7 @@ class HeaderReader {
   }
 
   std::string text() {
-    std::string out(bounded(number<std::uint64_t>(), 1U << 24U, "characters in a text"), '\0');
+    std::string out(bounded(number<std::uint64_t>(), limits::kGgufValues, "characters in a text"), '\0');
     if (!in_.read(out.data(), static_cast<std::streamsize>(out.size()))) fail("ends within its header");
     return out;
   }
@@ -159,9 +161,9 @@ class HeaderReader {
 
   /// Of arrays the length is kept, and of numbers the first where all are the same.
   void array(const std::string& key, int depth) {
-    if (depth > 2) fail("nests arrays too deep");
+    if (depth > limits::kGgufLevels) fail("nests arrays too deep");
     const auto type = number<std::uint32_t>();
-    const auto count = bounded(number<std::uint64_t>(), 1U << 24U, "values in an array");
+    const auto count = bounded(number<std::uint64_t>(), limits::kGgufValues, "values in an array");
     std::string first;
     bool same = true;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -289,7 +291,14 @@ GgufModel read_gguf(const std::string& path) {
   }
   if (latent) {
     const auto size = [&](std::string_view key, std::string_view otherwise) {
-      return std::stoll("0" + (said(key).empty() ? said(otherwise) : said(key)));
+      const std::string text = said(key).empty() ? said(otherwise) : said(key);
+      constexpr long long kWidest = 1'000'000'000;
+      long long out = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+      if (!text.empty() && (error != std::errc() || out < 0 || out > kWidest)) {
+        header.fail(fmt::format("says that {}.{} is {}", architecture, key, in_quotes(text)));
+      }
+      return out;
     };
     const long long rope = size("rope.dimension_count", "rope.dimension_count");
     const long long keys = size("attention.key_length_mla", "attention.key_length");

@@ -178,10 +178,23 @@ class HloReader {
     out.opcode = trimmed(rest.substr(0, paren));
     operands(rest.substr(paren + 1, close - paren - 1), out);
     out.attributes = rest.substr(close + 1);
+    lists(out.attributes);
     constexpr std::size_t kOfName = 2 * sizeof(std::string) + 6 * sizeof(void*);
     kept(sizeof(HloInstruction) + kOfName);
     open_->by_name[out.name] = open_->instructions.size();
     open_->instructions.push_back(std::move(out));
+  }
+
+  /// Counts the devices of lists such as "[2,8]<=[16]".
+  void lists(std::string_view text) {
+    for (std::size_t at = text.find("<=["); at != std::string_view::npos; at = text.find("<=[", at + 1)) {
+      double devices = 1;
+      for (const std::int64_t size : hlo_numbers(text.substr(at, text.find(']', at) - at))) {
+        devices *= static_cast<double>(size);
+      }
+      if (devices <= static_cast<double>(limits::kHloDevices)) listed_ += static_cast<std::size_t>(devices);
+    }
+    if (listed_ > limits::kHloListed) fail(limits::too_many(limits::kHloListed, "devices in lists"), kOneModule);
   }
 
   /// Counts what an instruction takes in memory.
@@ -239,6 +252,7 @@ class HloReader {
   HloComputation* open_ = nullptr;
   std::size_t line_ = 0;
   limits::Expansion parts_{limits::kHloParts};
+  std::size_t listed_ = 0;
 };
 
 /// Of groups of `size` devices, one behind the other; none if they are not alike.

@@ -269,14 +269,14 @@ class ChromeReader {
       case EventRole::kKernel: return kernel(start, start + length);
       case EventRole::kCpuOp:
         if (e.external != 0 && (!e.op.dims.empty() || !e.op.collective.empty())) {
-          room(ops_.size());
+          room(ops_.size() / kHostEvents);
           RecordedOp op = e.op;
           op.name = e.name;
           ops_.push_back({e.external, tables_.op(op)});
         }
         return;
       case EventRole::kRuntime:
-        room(launches_.size());
+        room(launches_.size() / kHostEvents);
         if (e.correlation != 0) launches_.push_back({e.correlation, e.external, start});
         return;
       case EventRole::kHostMarker: return marker(start, start + length, std::nullopt);
@@ -310,11 +310,11 @@ class ChromeReader {
 
   void room(std::size_t kept) {
     if (kept < limits::kRecordedEvents) return;
-    json_.fail(limits::too_many(limits::kRecordedEvents, "events of one kind"), "record fewer steps");
+    json_.fail(limits::too_many(limits::kRecordedEvents, kMostKept), "record fewer steps");
   }
 
   void marker(Ticks start, Ticks end, std::optional<std::uint32_t> device) {
-    room(out_.markers.size());
+    room(out_.markers.size() / kHostEvents);
     out_.markers.push_back({start, end, tables_.marker(event_.name), device});
   }
 

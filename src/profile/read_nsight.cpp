@@ -180,7 +180,7 @@ class NsightReader {
     if (!has(table, "start") || !has(table, "correlationId")) return;
     query(fmt::format("SELECT start, correlationId, {} FROM {}", column(table, "globalTid"), table), [&](Row row) {
       ++out_.read;
-      room(launched_.size());
+      room(launched_.size() / kHostEvents);
       launched_[launch_key(row.number(2), row.number(1))] = row.number(0);
     });
   }
@@ -219,9 +219,8 @@ class NsightReader {
 
   void room(std::size_t kept) const {
     if (kept < limits::kRecordedEvents) return;
-    throw UserError(
-        {Diagnostic{SourceSpan{.file = out_.file}, limits::too_many(limits::kRecordedEvents, "events of one kind"),
-                    "record fewer steps"}});
+    throw UserError({Diagnostic{SourceSpan{.file = out_.file}, limits::too_many(limits::kRecordedEvents, kMostKept),
+                                "record fewer steps"}});
   }
 
   void event(Row row, const std::string& fixed) {
@@ -259,7 +258,7 @@ class NsightReader {
                       column(table, "text"), column(table, "textId"), table),
           [&](Row row) {
             ++out_.read;
-            room(out_.markers.size());
+            room(out_.markers.size() / kHostEvents);
             const Ticks start = ticks(row.number(0));
             const Ticks end = ticks(row.number(1));
             if (end > start) out_.markers.push_back({start, end, marker_at(row), std::nullopt});

@@ -178,7 +178,7 @@ class PlaneReader {
       if (all.field() == kEventDuration) length = all.number();
     }
     if (offset > kLongest / 4 || length > kLongest / 4 ||
-        std::max(out_.events.size(), out_.markers.size()) >= limits::kRecordedEvents) {
+        std::max(out_.events.size(), out_.markers.size() / kHostEvents) >= limits::kRecordedEvents) {
       throw UserError({Diagnostic{SourceSpan{.file = out_.file},
                                   fmt::format("an event of {} that cannot be, or one too many", name_),
                                   "record fewer steps, or record again"}});

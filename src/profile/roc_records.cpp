@@ -30,8 +30,9 @@ std::string RocRecords::take(RocTable table, const RocRecord& r) {
       *r.end - *r.start > kFarthestRocNanosecond) {
     return "a record that is 46 days from the first";
   }
-  if (std::max({out_.events.size(), out_.markers.size(), launches_.size()}) >= limits::kRecordedEvents) {
-    return limits::too_many(limits::kRecordedEvents, "events of one kind");
+  if (std::max(out_.events.size(), std::max(out_.markers.size(), launches_.size()) / kHostEvents) >=
+      limits::kRecordedEvents) {
+    return limits::too_many(limits::kRecordedEvents, kMostKept);
   }
   const Ticks start = (*r.start - *base_) * kTicksPerRocNanosecond;
   const Ticks end = (*r.end - *base_) * kTicksPerRocNanosecond;

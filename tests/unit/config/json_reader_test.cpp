@@ -128,7 +128,7 @@ TEST(ReadJson, BoundsDepthAndSize) {
   EXPECT_EQ(problem(std::string(33, '[') + std::string(33, ']')), "1:33 nested more than 32 levels deep");
   std::string many = "[0";
   for (int i = 0; i < 100'000; ++i) many += ",0";
-  EXPECT_EQ(problem(many + "]"), "1:200000 more than 100000 values in one document | is this the right file?");
+  EXPECT_EQ(problem(many + "]"), "1:200000 more than 100,000 values in one document | is this the right file?");
 }
 
 TEST(LooksLikeJson, ByItsFirstTwoSigns) {

@@ -256,7 +256,7 @@ TEST(ReadYaml, StopsAtDeepNestingAndBombs) {
   EXPECT_EQ(first_problem(dashes), "nested more than 32 levels deep");
   std::string many = "[";
   for (int i = 0; i < 100001; ++i) many += "a,";
-  EXPECT_EQ(first_problem(many + "]"), "more than 100000 values in one document");
+  EXPECT_EQ(first_problem(many + "]"), "more than 100,000 values in one document");
 }
 
 TEST(ReadYaml, ReportsAtMostTwentyProblems) {

@@ -135,8 +135,9 @@ TEST(Hlo, WhatIsCutOffIsRefused) {
   const std::string loop =
       "HloModule m\nENTRY %e (p: f32[2]) -> f32[2] {\n  %p = f32[2] parameter(0)\n"
       "  ROOT %c = f32[2] call(%p), to_apply=%e\n}\n";
-  EXPECT_NE(test::problems_of([&] { program_of(scratch.put("loop.hlo", loop)); }).find("without end"),
-            std::string::npos);
+  EXPECT_NE(
+      test::problems_of([&] { program_of(scratch.put("loop.hlo", loop)); }).find("nested more than 64 levels deep"),
+      std::string::npos);
 }
 
 }  // namespace
