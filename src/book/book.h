@@ -48,10 +48,10 @@ bool agrees(double value, const PrintedNumber& printed);
 struct BookFigure {
   std::string run;  ///< the command line
   std::string at;
-  std::string label;  ///< for people; empty: as `at` says
   double value = 0;
   double tolerance = 1e-6;
   std::optional<PrintedNumber> book;
+  std::string label{};  ///< for people; empty: as `at` says
 };
 
 struct BookCase {

@@ -67,7 +67,7 @@ std::string text_of_view(const BookView& view, const std::vector<BookChapter>& b
 
 TEST(BookOutput, ExercisesStayQuestionsUntilTheyAreToBeSolved) {
   const std::vector<BookChapter> book{chapter()};
-  const BookView section{{&book[0], &book[0].sections[0], nullptr}, false};
+  const BookView section{{&book[0], &book[0].sections[0], {}}, false};
   const std::string text = text_of_view(section, book);
   EXPECT_NE(text.find("2.00 s  2.00 s    yes"), std::string::npos) << text;
   EXPECT_NE(text.find("erratum: it divides by three"), std::string::npos) << text;
@@ -78,13 +78,35 @@ TEST(BookOutput, ExercisesStayQuestionsUntilTheyAreToBeSolved) {
   EXPECT_EQ(solved.find("--solve"), std::string::npos) << solved;
   EXPECT_NE(solved.find("How long does it take?"), std::string::npos) << solved;
   // One that is asked for by name is answered.
-  const BookView one{{&book[0], &book[0].sections[0], &book[0].sections[0].cases[2]}, false};
+  const BookView one{{&book[0], &book[0].sections[0], {&book[0].sections[0].cases[2]}}, false};
   EXPECT_NE(text_of_view(one, book).find("2.00 s"), std::string::npos);
+}
+
+/// What a student should know of a command stands once below the answers, with figures of the chips asked about.
+TEST(BookOutput, SaysHowFarTheVendorsChipIsFromTheBooks) {
+  std::vector<BookChapter> book{chapter()};
+  BookFigure& figure = book[0].sections[0].cases[0].figures[0];
+  figure.run = "scalecalc roofline flops 1 --hw book/tpu-v9";
+  figure.label = "how long it takes";
+  const AskCommand ask = [&](const std::string& command) {
+    if (command != "scalecalc hw book/tpu-v9 tpu-v9") return BookReply{0, R"({"time_s": 2})", ""};
+    return BookReply{0, R"({"chips": [{"memory_bytes": 16e9, "bandwidth_bytes_per_s": {"ici_one_way": 45e9}},
+                                      {"memory_bytes": 17e9, "bandwidth_bytes_per_s": {"ici_one_way": 54e9}}]})",
+                     ""};
+  };
+  const Output out = book_output(book, {{&book[0], &book[0].sections[0], {}}, true}, ask, {});
+  const std::string text = render_table(output_report(out, false), TextOptions{});
+  EXPECT_NE(text.find("how long it takes  2.00 s"), std::string::npos) << text;
+  EXPECT_NE(text.find("--explain after a command shows the formula"), std::string::npos) << text;
+  EXPECT_NE(text.find("book/tpu-v9 has the book's rounded rates, tpu-v9 the vendor's: a link one way 45.0 GB/s against "
+                      "54.0 GB/s (+20"),
+            std::string::npos)
+      << text;
 }
 
 TEST(BookOutput, ACommandThatFailsOrGivesNoSuchFigureIsSaid) {
   const std::vector<BookChapter> book{chapter()};
-  const BookView section{{&book[0], &book[0].sections[0], nullptr}, false};
+  const BookView section{{&book[0], &book[0].sections[0], {}}, false};
   const auto error = [&](const BookReply& reply) -> std::string {
     try {
       book_output(book, section, [&](const std::string&) { return reply; }, {});
