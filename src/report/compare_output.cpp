@@ -164,6 +164,7 @@ class RunOutput {
     std::vector<Cell> axes;
     for (const std::int64_t axis : plan.slice.shape) axes.emplace_back(to_double(axis));
     f.push_back(list_figure("shape", "", std::move(axes)));
+    f.push_back(text_figure("software", "software", row.sized->machine.software, 1));
     f.push_back(text_figure("layout_text", "layout", degrees_text(plan.layout), 6));
     for (const LayoutDimension& d : layout_dimensions()) f.push_back(dimension_figure(d, plan.layout));
   }

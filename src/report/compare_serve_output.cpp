@@ -109,6 +109,7 @@ class ServiceOutput {
     const ServePoint& p = row.best();
     f.push_back(count_figure("chips", p.chips, "chips"));
     add_price(f, row);
+    f.push_back(text_figure("software", "engine", row.answer->systems[p.system].serving.engine.title(), 1));
     f.push_back(text_figure("layout_text", "layout", describe(p.layout), 6));
     add_serve_layout(f, "layout.", p.layout);
     f.push_back(number_figure("batch", "batch", Format::kInteger, p.batch, 1));

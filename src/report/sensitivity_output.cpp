@@ -31,6 +31,7 @@ class SensitivityOutput {
     out_.plots = sensitivity_plots(a_);
     out_.assumptions = r_.assumptions;
     out_.deciding = deciding_of_training();
+    out_.software = software_text(r_.software, a_.question.train);
     if (!a_.complete) {
       out_.assumptions.push_back(
           Assumption{"interrupted: what was not searched yet is missing", "", "", true}.as("interrupted"));

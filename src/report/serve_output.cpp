@@ -43,6 +43,20 @@ void add_memory(std::vector<Figure>& out, const ServePoint& p, bool shown) {
   add("capacity", "it has", p.capacity);
 }
 
+/// "engine: vllm 0.29 (2026-09), default for this chip; --engine NAME chooses another"; of several machines each.
+std::string engine_text(const ServeAnswer& a) {
+  std::vector<std::string> names;
+  for (const ServeSystem& s : a.systems) {
+    std::string name = s.serving.engine.title();
+    if (a.systems.size() > 1) name += " on " + s.hw->name;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  const std::string why = a.question.ideal            ? "--efficiency ideal: the pure roofline"
+                          : a.question.engine.empty() ? "default for this chip; --engine NAME chooses another"
+                                                      : "--engine " + a.question.engine;
+  return fmt::format("engine: {} ({})", join(names, ", "), why);
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, double>> decode_parts(const ServeTime<double>& t) {
@@ -101,6 +115,7 @@ class ServeOutput {
          .records = {{{count_figure("layouts", a_.layouts), count_figure("evaluated", a_.evaluated)}}}});
     out_.plots = {serve_plot(a_)};
     out_.assumptions = a_.assumptions;
+    out_.software = engine_text(a_);
     out_.deciding = {"--weights", "--kv", "--prompt", "--engine", "--flops", "--price", "--set"};
     out_.notes = a_.notes;
     return std::move(out_);

@@ -156,6 +156,7 @@ Output trace_output(const TracedPlan& traced, bool complete) {
              .assumptions = a.assumptions,
              .complete = complete};
   out.deciding = deciding_of_training();
+  out.software = software_text(a.software, a.question);
   if (!complete) {
     out.assumptions.push_back(
         Assumption{"interrupted: the search is incomplete, better layouts may be missing", "", "", true}.as(

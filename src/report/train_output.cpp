@@ -220,6 +220,7 @@ Output training_output(const TrainAnswer& job, std::string_view command, std::st
   out.keeps_points = true;
   out.assumptions = job.assumptions;
   out.deciding = deciding_of_training();
+  out.software = software_text(job.software, job.question);
   out.complete = complete;
   out.line_schema = "train-plan";
   out.line_head = Record{{datum("model", job.model.name), datum("hardware", job.hw.name)}};

@@ -145,7 +145,9 @@ class Resolver {
   /// Says whose layouts the search has: those that the stack can launch, in its newest release or the one asked for.
   void launcher(const Catalog& catalog, const StackAsked& asked, const std::string& name) {
     Assumption said;
+    out_.software = out_.launcher != nullptr ? out_.launcher->name() : name.empty() ? "none" : name;
     if (asked.any) {
+      out_.software = name.empty() ? "any" : "any, at the rates of " + name;
       said = {"layouts that any software could run, whether or not one does", "--stack", "docs/stacks.md"};
     } else if (name.empty()) {
       said = {q_.ideal ? "the pure roofline is no software's: layouts that any could run"

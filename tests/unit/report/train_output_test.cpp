@@ -45,9 +45,11 @@ TEST(TrainReport, TitleSaysTheQuestion) {
   EXPECT_EQ(report.title,
             "Training Tiny <1B> on 36 x Chip (3x3x4): batch 524k tokens, sequences of 8,192, bf16, adam; fastest "
             "first");
-  ASSERT_EQ(report.summary.size(), 2U);  // the headline: which plan, and how long, how much, what binds
+  ASSERT_EQ(report.summary.size(), 3U);  // the headline: which plan, and how long, how much, what binds; the software
   EXPECT_NE(report.summary[0].text.find("tp 4+sp"), std::string::npos) << report.summary[0].text;
   EXPECT_NE(report.summary[1].text.find("bound by"), std::string::npos) << report.summary[1].text;
+  EXPECT_EQ(report.summary[2].text,
+            "software: stack 1.2 (default for this model and chip; --stack NAME chooses another)");
   EXPECT_TRUE(report.warnings.empty());
   EXPECT_EQ(report.notes.front(), "The best 2 are shown; --top N shows more.");
 }
@@ -117,7 +119,7 @@ TEST(TrainReport, NamesTheFlagOfEachAssumption) {
 
 TEST(TrainReport, SaysWhatIsShortWhenNothingFits) {
   const Report report = train_report(sample_miss());
-  ASSERT_EQ(report.summary.size(), 3U);
+  ASSERT_EQ(report.summary.size(), 4U);
   EXPECT_EQ(report.summary[0].text,
             "Nothing fits. Chip memory is short: the nearest layout needs 125 GB of the 100 GB on each chip, 25 GB too "
             "many.");
