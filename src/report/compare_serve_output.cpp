@@ -45,6 +45,8 @@ class ServiceOutput {
     break_even();
     add_expectations(out_, c_.expectations);
     out_.blocks.push_back({.key = "search", .is_list = false, .records = {{{flag_figure("complete", c_.complete)}}}});
+    out_.blocks.push_back(
+        winners_alone(c_.systems, [](const ComparedService& row) { return point_alone(*row.answer, row.best()); }));
     out_.assumptions = c_.assumptions;
     out_.deciding = deciding_of_training();
     out_.deciding.insert(out_.deciding.end(), {"--cloud", "--price-kind", "--weights", "--kv", "--engine"});

@@ -80,6 +80,9 @@ class SensitivityOutput {
     out_.blocks.push_back(in_full(check_block()));
     out_.blocks.push_back({.key = "", .is_list = false, .records = {{{list_figure("nothing_fits", "", {})}}}});
     notes();
+    NextQuestion plan{.command = "train", .flags = {fix_flag(a_.plan->plan.layout), {"--set", ""}}};
+    for (const std::string& set : a_.question.train.set) plan.flags.push_back({"--set", set});  // but no sweeps
+    out_.blocks.push_back(next_block({next_line(std::move(plan))}));
   }
 
   void summary() {

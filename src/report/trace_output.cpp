@@ -172,6 +172,7 @@ Output trace_output(const TracedPlan& traced, bool complete) {
     out.blocks.push_back(stages_block(*traced.trace));
     out.plots = {timeline_plot(*traced.trace)};
     add_notes(traced, out);
+    out.blocks.push_back(next_block({next_line({.flags = {fix_flag(traced.plan->plan.layout)}})}));
   }
   return out;
 }

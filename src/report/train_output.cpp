@@ -264,6 +264,7 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
          brief_memory_block("Memory of the nearest layout", answer.nearest_miss->figures.memory_bytes)});
   }
   add(search_blocks(answer, all_reasons));
+  if (!answer.would_fit.empty()) add({next_block({next_line({.flags = {answer.would_fit.front()}})})});
   return out;
 }
 

@@ -33,10 +33,9 @@ TEST(LayoutWords, NameDegreesAboveOne) {
   layout.schedule = Schedule::kInterleaved;
   EXPECT_EQ(degrees_text(layout), "fsdp 8, tp 4+sp, pp 4, vpp 2, ep 8, etp 1");
   EXPECT_EQ(recipe_text(layout), "mb 2 x 4, remat selective, zero 3, interleaved");
-  EXPECT_EQ(
-      fix_text(layout),
-      "--fix dp=1,fsdp=8,tp=4,sp=1,cp=1 --fix pp=4,vpp=2,ep=8,etp=1 --fix ep_overlap=0,zero=3,mb=2,ga=4,split=default,"
-      "remat=selective,schedule=interleaved");
+  EXPECT_EQ(fix_text(layout),
+            "--fix dp=1,fsdp=8,tp=4,sp=1,cp=1,pp=4,vpp=2,ep=8,etp=1,ep_overlap=0,zero=3,mb=2,ga=4,split=default,"
+            "remat=selective,offload=none,schedule=interleaved,loss=whole");
   EXPECT_EQ(degrees_text(Layout{}), "unsharded");
 }
 
@@ -99,8 +98,9 @@ TEST(TrainReport, SaysWhatStaysIdleAndWhatItCosts) {
             (std::vector<std::string>{
                 "fsdp 8, tp 4+sp; mb 2 x 4, remat selective, zero 3",
                 "each step runs 64 sequences of 8,192, 524k tokens: as asked", "4 of 36 chips stay idle",
-                "this layout alone: --fix dp=1,fsdp=8,tp=4,sp=1,cp=1 --fix pp=1,vpp=1,ep=1,etp=1 --fix "
-                "zero=3,mb=2,ga=4,remat=selective"}));
+                "--fix dp=1,fsdp=8,tp=4,sp=1,cp=1,pp=1,vpp=1,ep=1,etp=1,zero=3,mb=2,ga=4,remat=selective,offload=none,"
+                "loss=whole"}));
+  EXPECT_EQ(plan->lines.back().role, Role::kCommand);
   const Section* run = find_section(report, "The whole run");
   ASSERT_NE(run, nullptr);
   EXPECT_EQ(section_lines(*run),
