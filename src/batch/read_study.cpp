@@ -19,7 +19,7 @@
 
 namespace scalecalc {
 
-std::string command_line(const StudyQuestion& question) {
+std::string command_line(const StudyQuestion& question, const std::vector<FlagChange>& last) {
   // A dash makes a flag of a word, unless the word stands behind "--" or its flag's "=".
   const auto dashed = [](const std::string& word) { return word.size() > 1 && word.front() == '-'; };
   std::string words;
@@ -29,12 +29,14 @@ std::string command_line(const StudyQuestion& question) {
     behind = behind || dashed(word);
   }
   std::string flags;
+  const auto say = [&](const std::string& flag, const std::string& value) {
+    flags += fmt::format(" {}{}{}", flag, dashed(value) ? "=" : " ", shell_quoted(value));
+  };
   for (const auto& [flag, values] : question.flags) {
     if (values.empty()) flags += ' ' + flag;
-    for (const std::string& value : values) {
-      flags += fmt::format(" {}{}{}", flag, dashed(value) ? "=" : " ", shell_quoted(value));
-    }
+    for (const std::string& value : values) say(flag, value);
   }
+  for (const FlagChange& change : last) say(change.flag, change.value);
   return fmt::format("scalecalc {}{}", question.command, behind ? flags + " --" + words : words + flags);
 }
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "base/explained.h"
 #include "config/catalog.h"
 
 namespace scalecalc {
@@ -36,8 +37,8 @@ struct StudyQuestion {
   FlagValues flags;  ///< a switch has no values
 };
 
-/// "scalecalc train llama3-8b --hw h100-sxm --chips 8", quoted for a shell.
-std::string command_line(const StudyQuestion& question);
+/// "scalecalc train llama3-8b --hw h100-sxm --chips 8", quoted for a shell; `last` are flags that come after these.
+std::string command_line(const StudyQuestion& question, const std::vector<FlagChange>& last = {});
 
 struct StudyReply {
   int exit = 0;          ///< as the command's own exit status

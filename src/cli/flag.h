@@ -91,6 +91,7 @@ struct Flag {
   std::string_view query_key;    ///< in the answer's query; empty: by its name and unit (query.h)
   std::string_view query_group;  ///< what holds it there: "serving."
   bool asks = true;              ///< false: it says how the answer is given
+  bool of_several = false;       ///< it lists, ranks or judges plans: says nothing where the layout is pinned
   bool writes = false;           ///< its value is a file that is written: no study may say it
   using Show = Figure (*)(const Flag&, const void* question);
   Show show = nullptr;  ///< the value it has in a question that was answered; nullptr: what was typed
@@ -118,6 +119,11 @@ struct Flag {
   constexpr Flag of_output() const {
     Flag out = *this;
     out.asks = false;
+    return out;
+  }
+  constexpr Flag among_several() const {
+    Flag out = *this;
+    out.of_several = true;
     return out;
   }
   constexpr Flag writing() const {

@@ -83,6 +83,54 @@ void name_assumptions(Output& output, const Arguments& arguments) {
   }
 }
 
+/// The flag of that name that a mode of the command uses.
+const Flag* flag_of(const Command& command, std::optional<std::size_t> mode, std::string_view name) {
+  const auto found = std::find_if(command.flags.begin(), command.flags.end(),
+                                  [&](const Flag& flag) { return flag.name == name && (!mode || flag.is_of(*mode)); });
+  return found == command.flags.end() ? nullptr : &*found;
+}
+
+/// Whether a layout's pins leave the flag nothing to say: it chooses a layout too, bounds the search or ranks plans.
+bool is_settled(const Flag& flag, const std::vector<FlagChange>& pins, const Command& to) {
+  return std::any_of(pins.begin(), pins.end(), [&](const FlagChange& pin) {
+    if (!pin.flag.ends_with("fix")) return false;
+    const Flag* fix = find_flag(to.flags, pin.flag);
+    const std::string bound = pin.flag.substr(0, pin.flag.size() - 3) + "max";
+    return flag.of_several || flag.name == bound || (fix != nullptr && query_key(flag) == query_key(*fix));
+  });
+}
+
+/// What was asked, with what both commands read alike.
+std::string next_command(const Arguments& arguments, const StudyQuestion& asked, const NextQuestion& next) {
+  const Command& from = arguments.command();
+  const Command& to = next.command.empty() ? from : *find_command(next.command);
+  StudyQuestion out{std::string(to.name), next.words.empty() ? asked.positionals : next.words, {}};
+  const auto replaced = [&](std::string_view name) {
+    return std::any_of(next.flags.begin(), next.flags.end(), [&](const FlagChange& f) { return f.flag == name; });
+  };
+  const auto mode = mode_of(arguments);
+  for (const auto& [name, values] : asked.flags) {
+    const Flag* here = flag_of(from, mode, name);
+    const bool taken = here == nullptr || std::any_of(to.flags.begin(), to.flags.end(), [&](const Flag& there) {
+                         return there.name == name && there.store == here->store;
+                       });
+    if (taken && !replaced(name) && (here == nullptr || !is_settled(*here, next.flags, to))) out.flags[name] = values;
+  }
+  std::vector<FlagChange> last = next.flags;
+  std::erase_if(last, [](const FlagChange& change) { return change.value.empty(); });
+  return command_line(out, last);
+}
+
+void complete_commands(Output& output, const Arguments& arguments, const StudyQuestion& asked) {
+  for (Block& block : output.blocks) {
+    for (std::vector<Line>* lines : {&block.lines, &block.brief_lines}) {
+      for (Line& line : *lines) {
+        if (line.next) line.text = next_command(arguments, asked, *line.next);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 StudyQuestion question_asked(const Arguments& arguments) {
@@ -143,7 +191,9 @@ Output with_query(Output output, const Arguments& arguments, std::initializer_li
     if (!output.deciding.empty()) output.deciding.push_back(reading.flag);
   }
   name_assumptions(output, arguments);
-  output.question = command_line(question_asked(arguments));
+  const StudyQuestion asked = question_asked(arguments);
+  output.question = command_line(asked);
+  complete_commands(output, arguments, asked);
   return output;
 }
 

@@ -365,7 +365,8 @@ std::vector<Flag> make_serve_flags() {
   std::find_if(out.begin(), out.end(), [](const Flag& f) { return f.name == "--rate"; })->show = show_rate;
   out.insert(out.end(), power_flags().begin(), power_flags().end());
   out.insert(out.end(), {count<&ServeQuestion::top>("--top", kServeTopRange, "N",
-                                                    "points to list (default: 20); 1 lists the best", "50"),
+                                                    "points to list (default: 20); 1 lists the best", "50")
+                             .among_several(),
                          kAssumeFlag.to<&ServeQuestion::assume>(), kSetFlag.to<&ServeQuestion::set>(), kExplainFlag});
   return out;
 }

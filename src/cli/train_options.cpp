@@ -195,6 +195,7 @@ std::vector<Flag> make_train_flags() {
       text("--why-not", "KEY=N,...", "what ruled out or outranked the layouts with these dimensions; keys as of --fix",
            "tp=16,pp=4")
           .repeatable()
+          .among_several()
           .in(kOfRankings),
       text("--from", "LAYOUT",
            "what changes against a layout: KEY=N,..., FILE.json of train --json (FILE.json#2: its plan 2), or a launch "
@@ -204,15 +205,22 @@ std::vector<Flag> make_train_flags() {
       word<&TrainQuestion::objective>("--objective", kObjectiveNames, "what to rank by (default time)")
           .like("cost")
           .in(kOfRankings),
-      count<&TrainQuestion::top>("--top", kTopRange, "N", "plans to show (default 10)", "10").in(kOfRankings),
+      count<&TrainQuestion::top>("--top", kTopRange, "N", "plans to show (default 10)", "10")
+          .among_several()
+          .in(kOfRankings),
       share<&TrainQuestion::tie>(
           "--tie", "a simpler plan is recommended if it is behind the best by no more than this (default 2%)", "5%")
           .in(kOfRankings),
       count<&TrainQuestion::plan>("--plan", kTopRange, "N",
                                   "which plan of the ranking is shown in detail (default: the recommended one)", "2")
+          .among_several()
           .in(kOfRankings),
-      toggle("--pareto", "the plans that no other beats in both time and cost, instead of a ranking").in(kOfFronts),
-      toggle<&TrainQuestion::variants>("--variants", "rank variants of the same parallel degrees too").in(kOfRankings),
+      toggle("--pareto", "the plans that no other beats in both time and cost, instead of a ranking")
+          .among_several()
+          .in(kOfFronts),
+      toggle<&TrainQuestion::variants>("--variants", "rank variants of the same parallel degrees too")
+          .among_several()
+          .in(kOfRankings),
       kPriceFlag.to<&TrainQuestion::price>(),
   };
   out.insert(out.end(), run_flags().begin(), run_flags().end());

@@ -96,6 +96,7 @@ struct ComparedSystem {
   std::string hardware;  ///< as the file names it
   std::string title;
   std::string model;  ///< what it trains or serves, as its file names it
+  SystemAsked asked;  ///< the one of --hw
   std::optional<Price> price;
   ComparedStatus status = ComparedStatus::kAnswered;
   std::string reason;            ///< unless answered: a sentence

@@ -61,6 +61,7 @@ class ServiceComparer {
   void system(std::size_t s) {
     const SystemAsked& asked = q_.systems[s];
     ComparedService row;
+    row.asked = asked;
     row.hardware = hardware_[s].name;
     row.title = hardware_[s].title;
     row.model = asked.model.empty() ? q_.serve.model : asked.model;

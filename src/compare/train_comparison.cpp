@@ -201,6 +201,7 @@ class OneSystem {
 
   ComparedRun row(const std::optional<Price>& offer) {
     ComparedRun out;
+    out.asked = asked_;
     out.hardware = hw_.name;
     out.title = hw_.title;
     out.model = job_ ? job_->model.name : train_.model;

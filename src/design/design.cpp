@@ -34,7 +34,7 @@ std::string name_for(double parameters) {
 TrainingRecipe recipe_for(const DesignQuestion& q, double active) {
   TrainingRecipe out{.seq = q.seq, .precision = q.precision, .optimizer = q.optimizer};
   out.tokens = std::round(q.tokens.value_or(q.tokens_per_parameter * active));
-  const double batch = q.batch_tokens.value_or(usual_batch(active));
+  const double batch = q.batch_tokens.value_or(std::min(usual_batch(active), out.tokens));
   out.batch_tokens = std::max(static_cast<double>(q.seq), batch);
   return out;
 }

@@ -54,6 +54,14 @@ class RunOutput {
     break_even();
     add_expectations(out_, c_.expectations);
     search();
+    out_.blocks.push_back(winners_alone(c_.systems, [](const ComparedRun& row) {
+      NextQuestion out{.command = "train",
+                       .flags = {{"--hw", row.asked.hardware},
+                                 {"--chips", std::to_string(row.chips_rented())},
+                                 fix_flag(row.sized->plan.plan.layout)}};
+      if (row.slices > 1) out.flags.push_back({"--slices", std::to_string(row.slices)});
+      return out;
+    }));
     out_.assumptions = c_.assumptions;
     out_.deciding = deciding_of_training();
     out_.deciding.insert(out_.deciding.end(), {"--cloud", "--price-kind", "--weights", "--kv", "--engine"});
@@ -164,6 +172,7 @@ class RunOutput {
     std::vector<Cell> axes;
     for (const std::int64_t axis : plan.slice.shape) axes.emplace_back(to_double(axis));
     f.push_back(list_figure("shape", "", std::move(axes)));
+    f.push_back(text_figure("software", "software", row.sized->machine.software, 1));
     f.push_back(text_figure("layout_text", "layout", degrees_text(plan.layout), 6));
     for (const LayoutDimension& d : layout_dimensions()) f.push_back(dimension_figure(d, plan.layout));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compare/train_comparison.h"
+#include "report/brief_blocks.h"
 #include "report/output.h"
 
 namespace scalecalc {
@@ -45,6 +46,24 @@ std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by);
 /// "cheapest: h100-sxm, $22.1k"; where systems have no price, of how many priced ones, and which have none.
 /// `usd` is the winner's cost in words. Without any price it says so. Empty if no system was answered.
 std::string cheapest_line(const std::vector<const ComparedSystem*>& rows, const std::string& usd);
+/// For the first row of rank 1 by time and by cost the command that plans it alone; `alone` has the flags of its plan.
+template <class Row, class Alone>
+Block winners_alone(const std::vector<Row>& rows, const Alone& alone) {
+  std::vector<Line> out;
+  bool fastest = true, cheapest = true;  // not found yet
+  for (const Row& row : rows) {
+    const bool first = (fastest && row.rank_time == 1) || (cheapest && row.rank_cost == 1);
+    if (!row.answered() || !first) continue;
+    fastest = fastest && row.rank_time != 1;
+    cheapest = cheapest && row.rank_cost != 1;
+    NextQuestion next = alone(row);
+    if (!row.asked.model.empty()) next.words = {row.asked.model};
+    if (row.price) next.flags.push_back({"--price", fmt::format("{}", row.price->usd_per_chip_hour)});
+    out.push_back({"the plan of " + row.label + ":"});
+    out.push_back(next_line(std::move(next)));
+  }
+  return next_block(std::move(out));
+}
 /// A line of the summary with what is left out of "cheapest" and its dollars; `of`: " a million output tokens".
 void add_unranked(Output& output, const std::vector<const ComparedSystem*>& rows, std::string_view of = "");
 /// What either comparison says of the question beside its flags.

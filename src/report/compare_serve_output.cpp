@@ -45,6 +45,8 @@ class ServiceOutput {
     break_even();
     add_expectations(out_, c_.expectations);
     out_.blocks.push_back({.key = "search", .is_list = false, .records = {{{flag_figure("complete", c_.complete)}}}});
+    out_.blocks.push_back(
+        winners_alone(c_.systems, [](const ComparedService& row) { return point_alone(*row.answer, row.best()); }));
     out_.assumptions = c_.assumptions;
     out_.deciding = deciding_of_training();
     out_.deciding.insert(out_.deciding.end(), {"--cloud", "--price-kind", "--weights", "--kv", "--engine"});
@@ -110,6 +112,7 @@ class ServiceOutput {
     const ServePoint& p = row.best();
     f.push_back(count_figure("chips", p.chips, "chips"));
     add_price(f, row);
+    f.push_back(text_figure("software", "engine", row.answer->systems[p.system].serving.engine.title(), 1));
     f.push_back(text_figure("layout_text", "layout", describe(p.layout), 6));
     add_serve_layout(f, "layout.", p.layout);
     f.push_back(number_figure("batch", "batch", Format::kInteger, p.batch, 1));

@@ -7,6 +7,8 @@
 #include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/job_figures.h"
+#include "report/serve_output.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {
@@ -35,6 +37,7 @@ class DistillOutput {
     }
     plans();
     if (!a_.plans.empty()) best(a_.plans.front());
+    if (!a_.plans.empty()) alone(a_.plans.front());
     if (a_.plans.empty()) out_.blocks.push_back(shortage_block(a_.shortages));
     out_.blocks.push_back(
         {.key = "search",
@@ -117,6 +120,16 @@ class DistillOutput {
     out_.blocks.push_back(in_full(trainer_block("student", "The student's plan", *p.student, a_.capacity, explain_)));
     teacher(p);
     if (a_.run) out_.blocks.push_back(run_block(*a_.run, a_.tokens / a_.step_tokens));
+  }
+
+  /// What runs it, and the question that leaves this plan.
+  void alone(const DistillPlan& p) {
+    out_.software = fmt::format("{}; teacher on {}", software_text(p.student->resolved->software, q_.student),
+                                a_.engine->systems.front().serving.engine.title());
+    out_.blocks.push_back(
+        next_block({next_line({.flags = {{"--teacher-on", name_of_place(p.place)},
+                                         {"--teacher-fix", serve_fix(*a_.engine, p.teacher_layout).value},
+                                         fix_flag(p.student->ranked.plan.layout)}})}));
   }
 
   void teacher(const DistillPlan& p) {

@@ -152,6 +152,7 @@ struct Output {
   std::string title;
   std::vector<Line> summary;          ///< what must be read first
   std::vector<Line> headline;         ///< the answer in a line or two, below the summary
+  std::string software;               ///< people read below it what runs this: "software: torchtitan 2026-08 (...)"
   std::vector<std::string> deciding;  ///< flags (keys) of the assumptions that a brief answer shows; none: all
   std::vector<std::string> warnings;
   Record query;                         ///< of what was asked, what no flag says; member "query"

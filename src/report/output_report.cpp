@@ -117,6 +117,7 @@ class ReportOf {
     out_.summary = output_.summary;
     out_.warnings = output_.warnings;
     out_.summary.insert(out_.summary.end(), output_.headline.begin(), output_.headline.end());
+    if (!output_.software.empty()) out_.summary.push_back({output_.software, Role::kDim});
     add_all(false);
     const auto& notes = brief_ && output_.brief_notes ? *output_.brief_notes : output_.notes;
     out_.notes.insert(out_.notes.end(), notes.begin(), notes.end());

@@ -27,6 +27,7 @@ std::string_view class_of(Role role) {
     case Role::kBad: return " class=\"bad\"";
     case Role::kDim: return " class=\"dim\"";
     case Role::kHeading: return " class=\"heading\"";
+    case Role::kCommand:
     case Role::kPlain: break;
   }
   return "";
@@ -128,6 +129,11 @@ class PageText {
   static constexpr std::string_view kNumbers = "numbers";
 
   void tagged(std::string_view tag, const std::string& text, Role role) {
+    if (role == Role::kCommand) {
+      const std::string command = fmt::format("<pre><code>{}</code></pre>", markup_escaped(text));
+      out_ += tag == "li" ? fmt::format("<li class=\"command\">{}</li>\n", command) : command + "\n";
+      return;
+    }
     out_ += fmt::format("<{0}{1}>{2}</{0}>\n", tag, class_of(role), html_of(text));
   }
 

@@ -127,7 +127,14 @@ std::string render_markdown(const Report& given) {
   for (const Section& section : report.sections) {
     out += "## " + markdown_escaped(section.title) + "\n\n";
     write_markdown_table(out, section.table);
-    for (const Line& line : section.lines) out += "- " + markdown_escaped(line.text) + "\n";
+    for (std::size_t i = 0; i < section.lines.size(); ++i) {
+      const Line& line = section.lines[i];
+      if (line.role == Role::kCommand) {
+        out += fmt::format("{}```sh\n{}\n```\n", i > 0 ? "\n" : "", line.text);
+      } else {
+        out += "- " + markdown_escaped(line.text) + "\n";
+      }
+    }
     if (!section.lines.empty()) out += '\n';
   }
   out.pop_back();  // each block ends with a blank line; a file does not
@@ -148,6 +155,7 @@ std::string_view escape_of(Role role) {
     case Role::kWarning: return "\x1b[33m";
     case Role::kBad: return "\x1b[31m";
     case Role::kDim: return "\x1b[2m";
+    case Role::kCommand: return "";
   }
   return "";
 }
@@ -164,6 +172,7 @@ class TextPage {
 
   /// One paragraph; continuation lines stand `hang` further right.
   void paragraph(const std::string& text, Role role, std::size_t indent = 0, std::size_t hang = 0) {
+    if (role == Role::kCommand) return line(text, role, indent);
     const std::size_t room = options_.width > indent ? options_.width - indent : 0;
     std::string rest = fold_text(text, room, hang);
     while (true) {

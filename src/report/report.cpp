@@ -7,11 +7,20 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace scalecalc {
 
 bool is_number(Format format) { return format != Format::kText && format != Format::kFlag; }
+
+Line next_line(NextQuestion next) {
+  std::vector<std::string> flags;
+  for (const FlagChange& flag : next.flags) {
+    if (!flag.value.empty()) flags.push_back(flag.text());
+  }
+  return {join(flags, " "), Role::kCommand, std::move(next)};
+}
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string signed_percent_text(double share) { return fmt::format("{:+.1f} %", 100 * share); }

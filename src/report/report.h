@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/explained.h"
+
 namespace scalecalc {
 
 /// How a number is shown to people. Machines get it in the SI base unit.
@@ -39,8 +41,8 @@ inline Cell cell_of(double value) { return value; }
 inline Cell cell_of(std::integral auto value) { return static_cast<double>(value); }
 inline Cell cell_of(const std::optional<double>& value) { return value ? Cell(*value) : Cell{}; }
 
-/// What a colour may say; a renderer without colour drops it.
-enum class Role { kPlain, kHeading, kGood, kWarning, kBad, kDim };
+/// What a colour may say; a renderer without colour drops it. A command is to be copied: no renderer breaks its line.
+enum class Role { kPlain, kHeading, kGood, kWarning, kBad, kDim, kCommand };
 
 struct Column {
   std::string title;
@@ -60,10 +62,22 @@ struct Table {
   std::vector<Row> rows;
 };
 
+/// The question that was answered asked again, by another command or with other flags.
+struct NextQuestion {
+  std::string command;               ///< empty: the same
+  std::vector<std::string> words{};  ///< empty: the same
+  /// Each in the place of what was typed, or without a value to leave it out; pins replace all that chose a layout.
+  std::vector<FlagChange> flags{};
+};
+
 struct Line {
   std::string text;  ///< a newline inside asks for a continuation line
   Role role = Role::kPlain;
+  std::optional<NextQuestion> next{};  ///< of a command: the text becomes its command line (with_query)
 };
+
+/// Until the question is known its text is the flags.
+Line next_line(NextQuestion next);
 
 /// One line more, as fmt::format writes it.
 template <class... Args>

@@ -9,6 +9,8 @@
 #include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/job_figures.h"
+#include "report/serve_output.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {
@@ -45,6 +47,7 @@ class RlOutput {
     }
     plans();
     if (!a_.plans.empty()) best(a_.plans.front());
+    if (!a_.plans.empty()) alone(a_.plans.front());
     if (a_.plans.empty()) out_.blocks.push_back(shortage_block(a_.shortages));
     search();
     out_.assumptions = a_.assumptions;
@@ -147,6 +150,24 @@ class RlOutput {
       out_.blocks.push_back(in_full(trainer_block("critic", "The critic's plan", *p.critic, a_.capacity, explain_)));
     }
     if (a_.run) out_.blocks.push_back(run_block(*a_.run, to_double(q_.steps)));
+  }
+
+  /// What runs it, and the question that leaves this plan.
+  void alone(const RlPlan& p) {
+    out_.software = fmt::format("{}; engine {}", software_text(p.policy->resolved->software, q_.train),
+                                a_.engine->systems.front().serving.engine.title());
+    NextQuestion next{.flags = {{"--placement", name_of_placement(p.placement)}}};
+    if (p.placement == RlPlacement::kSplit) {
+      next.flags.push_back({"--gen-chips", std::to_string(p.generator_chips)});
+    } else {
+      const auto state = p.offloaded ? TrainerState::kOffloaded : TrainerState::kResident;
+      next.flags.push_back({"--trainer-state", std::string(kTrainerStateNames[static_cast<std::size_t>(state)])});
+      next.flags.push_back({"--async", ""});
+    }
+    next.flags.push_back({"--gen-fix", serve_fix(*a_.engine, p.generation.layout).value});
+    // A pinned pipeline pads the sequences ([RL-BATCH]); the other degrees leave it no choice.
+    next.flags.push_back(fix_flag(p.policy->ranked.plan.layout, "pp"));
+    out_.blocks.push_back(next_block({next_line(std::move(next))}));
   }
 
   void rollouts(const Generation& g) {

@@ -31,6 +31,7 @@ class SensitivityOutput {
     out_.plots = sensitivity_plots(a_);
     out_.assumptions = r_.assumptions;
     out_.deciding = deciding_of_training();
+    out_.software = software_text(r_.software, a_.question.train);
     if (!a_.complete) {
       out_.assumptions.push_back(
           Assumption{"interrupted: what was not searched yet is missing", "", "", true}.as("interrupted"));
@@ -79,6 +80,9 @@ class SensitivityOutput {
     out_.blocks.push_back(in_full(check_block()));
     out_.blocks.push_back({.key = "", .is_list = false, .records = {{{list_figure("nothing_fits", "", {})}}}});
     notes();
+    NextQuestion plan{.command = "train", .flags = {fix_flag(a_.plan->plan.layout), {"--set", ""}}};
+    for (const std::string& set : a_.question.train.set) plan.flags.push_back({"--set", set});  // but no sweeps
+    out_.blocks.push_back(next_block({next_line(std::move(plan))}));
   }
 
   void summary() {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/brief_blocks.h"
 #include "report/sensitivity_output.h"
 #include "report/serve_output.h"
 
@@ -63,12 +64,20 @@ class ServeSensitivityOutput {
     } else {
       out_.summary = std::move(serve.summary);
     }
+    out_.software = std::move(serve.software);
     rates();
     if (a_.kept) point();
+    if (a_.kept) out_.blocks.push_back(next_block({alone()}));
     return std::move(out_);
   }
 
  private:
+  Line alone() const {
+    NextQuestion out = point_alone(a_.answer, *a_.kept);
+    out.words = {a_.answer.question.model};
+    return next_line(std::move(out));
+  }
+
   void summary() {
     const ServePoint& p = *a_.kept;
     say(out_.summary, "Best: {} on {} chip{}; TPOT {}, TTFT {}, {} tokens/s per chip, bound by {}", point_text(p),

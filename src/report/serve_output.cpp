@@ -43,6 +43,20 @@ void add_memory(std::vector<Figure>& out, const ServePoint& p, bool shown) {
   add("capacity", "it has", p.capacity);
 }
 
+/// "engine: vllm 0.29 (2026-09), default for this chip; --engine NAME chooses another"; of several machines each.
+std::string engine_text(const ServeAnswer& a) {
+  std::vector<std::string> names;
+  for (const ServeSystem& s : a.systems) {
+    std::string name = s.serving.engine.title();
+    if (a.systems.size() > 1) name += " on " + s.hw->name;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  const std::string why = a.question.ideal            ? "--efficiency ideal: the pure roofline"
+                          : a.question.engine.empty() ? "default for this chip; --engine NAME chooses another"
+                                                      : "--engine " + a.question.engine;
+  return fmt::format("engine: {} ({})", join(names, ", "), why);
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, double>> decode_parts(const ServeTime<double>& t) {
@@ -101,6 +115,7 @@ class ServeOutput {
          .records = {{{count_figure("layouts", a_.layouts), count_figure("evaluated", a_.evaluated)}}}});
     out_.plots = {serve_plot(a_)};
     out_.assumptions = a_.assumptions;
+    out_.software = engine_text(a_);
     out_.deciding = {"--weights", "--kv", "--prompt", "--engine", "--flops", "--price", "--set"};
     out_.notes = a_.notes;
     return std::move(out_);
@@ -348,7 +363,7 @@ class ServeOutput {
                            .is_list = false,
                            .records = {std::move(record)},
                            .by_figure = true,
-                           .lines = {{p.memory_rule, Role::kDim}},
+                           .lines = {{p.memory_rule, Role::kDim}, next_line(point_alone(a_, p))},
                            .shown = Shown::kFull});
     out_.blocks.push_back(brief_time(p));
     out_.blocks.push_back(brief_memory_block(
@@ -372,6 +387,7 @@ class ServeOutput {
     lines.push_back({limited()
                          ? "more: --verbose, --explain, --objective cost, --rate N (requests/s)"
                          : "more: --verbose, --explain, --slo-tpot 30ms, --objective cost, --rate N (requests/s)"});
+    lines.push_back(next_line(point_alone(a_, *a_.best)));
     return brief_end_block(std::move(lines));
   }
 
@@ -451,6 +467,9 @@ class ServeOutput {
     }
     block.title = a_.limits.empty() ? "" : block.title;
     out_.blocks.push_back(in_full(std::move(block)));  // the summary says it
+    if (!a_.would_meet.empty()) {
+      out_.blocks.push_back(next_block({next_line({.flags = {a_.would_meet.front()}})}));
+    }
     out_.blocks.push_back({.key = "remedies",
                            .is_list = false,
                            .records = {{{changes_figure("would_meet", a_.would_meet)}}},
@@ -473,6 +492,43 @@ void add_serve_layout(std::vector<Figure>& out, const std::string& at, const Ser
   for (const auto& [name, degree] : degrees) out.push_back(count_figure(at + name, degree));
   out.push_back(text_figure(at + "scheme", "", std::string(name_of(l.scheme))));
   out.push_back(flag_figure(at + "ep_overlap", l.ep_overlap));
+}
+
+FlagChange serve_fix(const ServeAnswer& answer, const ServeLayout& layout, std::string_view pool) {
+  const std::array<std::string_view, 3> of_experts{"ep", "etp", "ep_overlap"};
+  std::vector<std::string> pins;
+  for (const ServeDimension& d : kServeDimensionTable) {
+    const bool expert = std::find(of_experts.begin(), of_experts.end(), d.name) != of_experts.end();
+    if (expert && !answer.model->moe) continue;
+    if (d.name == "tp_x" && layout.scheme != ServeScheme::kStationary2d) continue;
+    if (d.name == "dp" && layout.dp == 0) continue;
+    const std::string value =
+        d.name == "scheme" ? std::string(name_of(layout.scheme)) : fmt::format("{}", d.value(layout));
+    pins.push_back(fmt::format("{}{}={}", pool, d.name, value));
+  }
+  return {"--fix", join(pins, ",")};
+}
+
+FlagChange pools_fix(const ServeAnswer& answer, const ServeLayout& prefill, const ServeLayout& decode) {
+  return {"--fix", serve_fix(answer, prefill, "prefill.").value + "," + serve_fix(answer, decode, "decode.").value};
+}
+
+NextQuestion point_alone(const ServeAnswer& answer, const ServePoint& point) {
+  const ServeQuestion& q = answer.question;
+  NextQuestion out{.command = "serve",
+                   .flags = {{"--hw", q.hardware.at(point.system)}, {"--chips", std::to_string(point.chips)}}};
+  if (point.pools) {
+    ServeLayout prefill = point.pools->prefill_layout;
+    ServeLayout decode = point.layout;
+    prefill.dp = point.pools->prefill_replicas;
+    decode.dp = point.pools->decode_replicas;
+    out.flags.push_back(pools_fix(answer, prefill, decode));
+  } else {
+    out.flags.push_back(serve_fix(answer, point.layout));
+  }
+  if (q.disaggregate == Disaggregation::kAuto) out.flags.push_back({"--disaggregate", point.pools ? "on" : "off"});
+  out.flags.push_back({"--batch", fmt::format("{}", point.batch)});
+  return out;
 }
 
 Output serve_output(const ServeAnswer& answer, bool explain) { return ServeOutput(answer, explain).run(); }

@@ -156,6 +156,7 @@ Output trace_output(const TracedPlan& traced, bool complete) {
              .assumptions = a.assumptions,
              .complete = complete};
   out.deciding = deciding_of_training();
+  out.software = software_text(a.software, a.question);
   if (!complete) {
     out.assumptions.push_back(
         Assumption{"interrupted: the search is incomplete, better layouts may be missing", "", "", true}.as(
@@ -171,6 +172,7 @@ Output trace_output(const TracedPlan& traced, bool complete) {
     out.blocks.push_back(stages_block(*traced.trace));
     out.plots = {timeline_plot(*traced.trace)};
     add_notes(traced, out);
+    out.blocks.push_back(next_block({next_line({.flags = {fix_flag(traced.plan->plan.layout)}})}));
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "report/serve_output.h"
 
 namespace scalecalc {
 namespace {
@@ -247,6 +248,28 @@ std::string found_text(const QueueFigures& f) {
 
 }  // namespace
 
+namespace {
+
+/// The commands to copy leave the fleet, not the point at the head of the answer. Replicas that were counted are open.
+void fleet_commands(Output& output, const ServeAnswer& answer, const TrafficAnswer& t) {
+  ServeLayout prefill = t.prefill_layout;
+  ServeLayout decode = t.layout;
+  if (t.pools) {
+    prefill.dp = t.pools->prefill_servers;
+    decode.dp = t.pools->decode_servers;
+  }
+  if (t.fleet_searched) prefill.dp = decode.dp = 0;
+  NextQuestion fleet{.command = "serve", .flags = {{"--hw", answer.question.hardware.at(t.system)}}};
+  fleet.flags.push_back(t.pools ? pools_fix(answer, prefill, decode) : serve_fix(answer, decode));
+  for (Block& block : output.blocks) {
+    for (Line& line : block.lines) {
+      if (line.role == Role::kCommand) line = next_line(fleet);
+    }
+  }
+}
+
+}  // namespace
+
 void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& asked,
                  const std::optional<TrafficAnswer>& traffic) {
   if (!traffic) {
@@ -272,6 +295,7 @@ void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& 
   // Requests that are carried are the answer, and head it.
   std::vector<Line>& head = t.carries ? output.headline : output.summary;
   head.insert(t.carries ? head.begin() : head.end(), said.begin(), said.end());
+  fleet_commands(output, answer, t);
   output.blocks.push_back(queueing_block(answer, as_found, t));
   output.blocks.push_back(percentile_table(t));
   if (!t.tenants.empty()) output.blocks.push_back(tenant_block(t));

@@ -238,6 +238,19 @@ Block searched_counts(const TrainCurve& curve) {
   return out;
 }
 
+/// The plan of one count: the last that is linear, or the fastest of one count's front.
+Block plan_alone(const TrainCurve& curve) {
+  const auto block = [](std::int64_t chips, const Plan& plan) {
+    return next_block({next_line({.flags = {{"--chips", std::to_string(chips)}, fix_flag(plan.layout)}})});
+  };
+  if (front_alone(curve)) {
+    return curve.front.empty() ? next_block({}) : block(curve.points.front().chips, curve.front.front().plan);
+  }
+  auto point = std::find_if(curve.points.rbegin(), curve.points.rend(), [](const auto& p) { return p.plan; });
+  if (curve.end) point = curve.points.rend() - static_cast<std::ptrdiff_t>(curve.end->last) - 1;
+  return point == curve.points.rend() ? next_block({}) : block(point->chips, point->plan->plan);
+}
+
 }  // namespace
 
 Output train_curve_output(const TrainCurve& curve, bool complete) {
@@ -267,6 +280,7 @@ Output train_curve_output(const TrainCurve& curve, bool complete) {
   rest.figures.push_back(flag_figure("complete", complete));
   out.blocks.push_back({.is_list = false, .records = {std::move(rest)}, .for_files = true});
   out.blocks.push_back(out.nothing_fits ? searched_counts(curve) : in_full(searched_counts(curve)));
+  out.blocks.push_back(plan_alone(curve));
   return out;
 }
 

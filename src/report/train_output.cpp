@@ -220,6 +220,7 @@ Output training_output(const TrainAnswer& job, std::string_view command, std::st
   out.keeps_points = true;
   out.assumptions = job.assumptions;
   out.deciding = deciding_of_training();
+  out.software = software_text(job.software, job.question);
   out.complete = complete;
   out.line_schema = "train-plan";
   out.line_head = Record{{datum("model", job.model.name), datum("hardware", job.hw.name)}};
@@ -263,6 +264,7 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
          brief_memory_block("Memory of the nearest layout", answer.nearest_miss->figures.memory_bytes)});
   }
   add(search_blocks(answer, all_reasons));
+  if (!answer.would_fit.empty()) add({next_block({next_line({.flags = {answer.would_fit.front()}})})});
   return out;
 }
 

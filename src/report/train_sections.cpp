@@ -83,7 +83,7 @@ Block layout_block(const TrainAnswer& answer, const RankedPlan& ranked) {
         runs_of(chunks));
   }
   add_evidence(answer, ranked, out);
-  out.push_back({"this layout alone: " + fix_text(plan.layout), Role::kDim});
+  out.push_back(next_line({.flags = {fix_flag(plan.layout)}}));
   return in_section("detail", lines_block("In detail: " + detailed_name(answer), std::move(out)));
 }
 
@@ -173,9 +173,10 @@ Block brief_end(const TrainAnswer& answer, const RankedPlan& ranked) {
     if (line.role == Role::kWarning) out.push_back(line);
   }
   if (!answer.question.ideal) out.push_back({accuracy_text(answer.efficiency)});
-  say(out, "more: --verbose, --plan N, --top N; scalecalc sensitivity {} --hw {} --chips {}", answer.question.model,
-      answer.question.hardware, answer.question.chips);
-  out.push_back({"this layout alone: " + fix_text(ranked.plan.layout), Role::kDim});
+  const bool by_rate = answer.question.objective == Objective::kTime || answer.question.objective == Objective::kCost;
+  say(out, "more: --verbose, --plan N, --top N; {}this layout alone:", by_rate ? "what a step depends on, and " : "");
+  if (by_rate) out.push_back(next_line({.command = "sensitivity"}));
+  out.push_back(next_line({.flags = {fix_flag(ranked.plan.layout)}}));
   return brief_end_block(std::move(out));
 }
 

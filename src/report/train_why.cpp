@@ -139,7 +139,7 @@ std::vector<Line> verdict_lines(const TrainAnswer& a, const LayoutVerdict& v) {
     const Layout& layout = v.plan->plan.layout;
     const char* which = v.outcome == LayoutOutcome::kOutOfMemory ? "least memory" : "the best of them";
     say(out, "{}: {}", which, layout_words(layout));
-    out.push_back({"this layout alone: " + fix_text(layout), Role::kDim});
+    out.push_back(next_line({.flags = {fix_flag(layout)}}));
   }
   for (const std::string& remedy : v.remedies) out.push_back({remedy, Role::kGood});
   return out;

@@ -29,10 +29,9 @@ constexpr std::array kCauses{
     StepCause{"overhead", "kernel and step overhead"},
 };
 
-/// Dimensions that the others leave no choice: nothing is offloaded where a layout fits.
+/// Dimensions that the others leave no choice. Offload and loss are open: a plan with room is searched with either.
 bool goes_without_saying(const LayoutDimension& d, const Layout& layout) {
-  return (d.name == "cp_comm" && layout.cp == 1) || (d.name == "offload" && layout.offload == 0) ||
-         (d.name == "loss" && layout.loss == LossKind::kWhole) || (d.name == "split" && layout.pp == 1) ||
+  return (d.name == "cp_comm" && layout.cp == 1) || (d.name == "split" && layout.pp == 1) ||
          (d.name == "ep_overlap" &&
           (layout.ep == 1 || layout.grad_accum == 1 || layout.schedule == Schedule::kDualPipe));
 }
@@ -112,20 +111,20 @@ std::string recipe_text(const Layout& l) {
 
 std::string layout_words(const Layout& l) { return degrees_text(l) + "; " + recipe_text(l); }
 
-std::string fix_text(const Layout& layout) {
-  // Short flags, so that a narrow terminal can break between them; words stand last.
-  std::string out;
-  std::string before = "--fix ";
+FlagChange fix_flag(const Layout& layout, std::string_view without) {
+  std::vector<std::string> pins;
   for (const bool words : {false, true}) {
     for (const LayoutDimension& d : layout_dimensions()) {
       const std::int64_t value = d.value(layout);
-      if ((d.kind == DimensionKind::kWord) != words || value < d.least || goes_without_saying(d, layout)) continue;
-      out += fmt::format("{}{}={}", before, d.name, value_text(d, value));
-      before = d.name == "cp" || d.name == "etp" ? " --fix " : ",";
+      if ((d.kind == DimensionKind::kWord) != words || value < d.least) continue;
+      if (d.name == without || goes_without_saying(d, layout)) continue;
+      pins.push_back(fmt::format("{}={}", d.name, value_text(d, value)));
     }
   }
-  return out;
+  return {"--fix", join(pins, ",")};
 }
+
+std::string fix_text(const Layout& layout) { return fix_flag(layout).text(); }
 
 std::string_view key_of(Reject reason) {
   static constexpr std::array<std::string_view, kRejectCount> kKeys{

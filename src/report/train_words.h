@@ -19,7 +19,8 @@ std::string degrees_text(const Layout& layout);
 std::string recipe_text(const Layout& layout);
 /// Both: "fsdp 1120, tp 4+sp; mb 1 x 4, remat selective, zero 3".
 std::string layout_words(const Layout& layout);
-/// "--fix dp=1,fsdp=1120,... --fix ...": the flags that leave exactly this layout.
+/// "--fix dp=1,fsdp=1120,...": the flag that leaves exactly this layout, or all that differ in one dimension.
+FlagChange fix_flag(const Layout& layout, std::string_view without = "");
 std::string fix_text(const Layout& layout);
 
 /// "plan 3, recommended", "plan 2": the one shown in detail.

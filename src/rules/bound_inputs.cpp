@@ -10,6 +10,7 @@
 #include "base/diagnostic.h"
 #include "base/scalar.h"
 #include "base/units.h"
+#include "model/usual_batch.h"
 #include "network/tier_rates.h"
 
 namespace scalecalc {
@@ -147,6 +148,10 @@ void BoundInputs::job(BoundList& list) {
   } else if (facts != nullptr && facts->tokens) {
     tokens = kReader.input(*facts->tokens, "tokens", fact_source("tokens"));
     list.assume({compact_count(*facts->tokens) + " training tokens", "--tokens", fact_source("tokens")});
+  }
+  if (tokens && batch) {
+    const double usual = facts != nullptr && facts->tokens ? *facts->tokens : batch->value() * 1'000;
+    refuse_run_below_step(tokens->value(), batch->value(), usual, q_.training.tokens.has_value());
   }
   const std::optional<std::string> trained = facts != nullptr ? facts->optimizer : std::nullopt;
   optimizer = optimizer_of(q_.training.optimizer.value_or(trained.value_or("adam")), {});

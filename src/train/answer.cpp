@@ -208,6 +208,7 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   out.question.run = resolved.run;
   out.model = std::move(resolved.model);
   out.efficiency = resolved.efficiency;
+  out.software = std::move(resolved.software);
   out.hw = std::move(resolved.hw);
   return out;
 }

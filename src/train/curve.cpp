@@ -135,6 +135,7 @@ class CurveMaker {
     for (Assumption& more : extra_) job.assumptions.push_back(std::move(more));
     job.model = std::move(job_.model);
     job.hw = std::move(job_.hw);
+    job.software = std::move(job_.software);
   }
 
   const CurveQuestion& q_;

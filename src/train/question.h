@@ -202,6 +202,7 @@ struct TrainAnswer {
   ModelSpec model;
   HardwareSpec hw;
   Efficiency efficiency;  ///< that the plans were timed with
+  std::string software;   ///< as ResolvedQuestion
   Workload workload;
   TrainQuestion question;
   Slice slice;  ///< the slice asked for (its first shape)

@@ -145,7 +145,9 @@ class Resolver {
   /// Says whose layouts the search has: those that the stack can launch, in its newest release or the one asked for.
   void launcher(const Catalog& catalog, const StackAsked& asked, const std::string& name) {
     Assumption said;
+    out_.software = out_.launcher != nullptr ? out_.launcher->name() : name.empty() ? "none" : name;
     if (asked.any) {
+      out_.software = name.empty() ? "any" : "any, at the rates of " + name;
       said = {"layouts that any software could run, whether or not one does", "--stack", "docs/stacks.md"};
     } else if (name.empty()) {
       said = {q_.ideal ? "the pure roofline is no software's: layouts that any could run"
@@ -169,7 +171,7 @@ class Resolver {
   void workload() {
     const TrainingFacts& facts = out_.model.training;
     Workload& w = out_.workload;
-    w.seq = q_.seq.value_or(usual_seq(out_.model));
+    w.seq = q_.seq.value_or(w.fine_tune ? std::min(out_.model.max_seq, kTuningLength) : usual_seq(out_.model));
     documents();
     images();
     if (const std::int64_t longest = w.documents ? w.documents->largest() : w.seq; longest > out_.model.max_seq) {
@@ -181,7 +183,9 @@ class Resolver {
     }
     if (!q_.seq && !w.documents) {
       assume(fmt::format("sequences of {} tokens", group_thousands(w.seq)), "--seq",
-             facts.seq ? fact_source("seq") : "assumed: the model file gives none; the model's longest, at most 8,192");
+             w.fine_tune ? std::string(kTuningSource)
+             : facts.seq ? fact_source("seq")
+                         : "assumed: the model file gives none; the model's longest, at most 8,192");
     }
     batch();
     tokens();
@@ -315,6 +319,12 @@ class Resolver {
   void tokens() {
     Workload& w = out_.workload;
     if (q_.tokens || !w.fine_tune) w.tokens = q_.tokens ? q_.tokens : out_.model.training.tokens;
+    if (w.tokens) {
+      constexpr double kSteps = 1'000;
+      const double step = w.batch_seqs * static_cast<double>(w.seq);
+      const double usual = w.fine_tune ? kSteps * step : out_.model.training.tokens.value_or(kSteps * step);
+      refuse_run_below_step(*w.tokens, step, usual, q_.tokens.has_value());
+    }
     if (q_.tokens) return;
     if (w.fine_tune) {
       assume("how many tokens the adapters train on is not known: days, dollars and energy of the run are left out",
@@ -327,8 +337,10 @@ class Resolver {
     }
   }
 
-  /// As trained; where that is not published, what models of its size take, at least a sequence.
+  /// As trained; where that is not published, what models of its size take, at least a sequence. Adapters train with
+  /// less.
   double batch_of_model() const {
+    if (out_.workload.fine_tune) return static_cast<double>(kTuningSequences * out_.workload.seq);
     const std::optional<double>& trained = out_.model.training.batch_tokens;
     if (trained) return *trained;
     return std::max(usual_batch(count_parameters(out_.model).active), static_cast<double>(out_.workload.seq));
@@ -350,7 +362,10 @@ class Resolver {
     if (!q_.batch_seqs && !q_.batch_tokens) {
       assume(fmt::format("batch of {} tokens ({} sequences of {})", compact_count(tokens), sequences_text(w.batch_seqs),
                          group_thousands(w.seq)),
-             "--batch-tokens", out_.model.training.batch_tokens ? fact_source("batch_tokens") : usual_batch_source());
+             "--batch-tokens",
+             w.fine_tune                        ? std::string(kTuningSource)
+             : out_.model.training.batch_tokens ? fact_source("batch_tokens")
+                                                : usual_batch_source());
     }
     if (q_.batch_tolerance) {
       w.batch_tolerance = *q_.batch_tolerance;

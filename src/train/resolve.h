@@ -17,6 +17,7 @@ struct ResolvedQuestion {
   Workload workload;
   Efficiency efficiency;
   std::shared_ptr<const StackRelease> launcher;  ///< whose layouts are searched; null: those of any
+  std::string software;                          ///< that runs the step: "torchtitan 2026-08"
   std::vector<Slice> slices;                     ///< the machine asked for first, then smaller ones worth offering
   std::size_t shapes_left_out = 0;               ///< longer boxes of the same count that are not searched
   std::vector<MechanismEvidence> evidence;       ///< of each mechanism, in their order; empty: nobody asks

@@ -9,6 +9,7 @@
 #include "config/catalog.h"
 #include "model/accounting.h"
 #include "spec/load.h"
+#include "support/errors.h"
 
 namespace scalecalc {
 namespace {
@@ -58,6 +59,20 @@ TEST(UsualBatch, IsTheLeastSquaresOfPublishedRuns) {
 TEST(UsualBatch, IsThatOfLlamaFor70B) {
   EXPECT_EQ(usual_batch(70.6e9), 4 << 20) << "10,500 x 70.6e9^0.245 = 4.78M; the file of llama3-70b says 4Mi";
   EXPECT_EQ(usual_batch(8e9), 1 << 21) << "2.80M, nearer to 2Mi than to 4Mi in ratio";
+}
+
+std::string short_run(double tokens, double usual, bool typed) {
+  return test::problems_of([&] { refuse_run_below_step(tokens, 4'194'304, usual, typed); });
+}
+
+TEST(RunBelowStep, IsRefusedWithTheSuffixThatComesNearest) {
+  EXPECT_EQ(short_run(4'194'304, 15e12, true), "") << "one step is a run";
+  const std::string said = short_run(15, 15e12, true);
+  EXPECT_NE(said.find("15 tokens are less than one step of 4,194,304 tokens"), std::string::npos) << said;
+  EXPECT_NE(said.find("--tokens 15T"), std::string::npos) << said;
+  EXPECT_NE(short_run(300, 300e9, true).find("--tokens 300B"), std::string::npos);
+  EXPECT_NE(short_run(4'194'303, 15e12, true), "");
+  EXPECT_NE(short_run(1e6, 1e6, false).find("the run as trained: "), std::string::npos);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ Report evil_report() {
   out.warnings = {kEvil};
   out.plans.columns = {{"#", "rank", Format::kInteger}, {kEvil, "what"}, {"time", "time_s", Format::kSeconds}};
   out.plans.rows = {{{1.0, std::string(kEvil), 0.5}, Role::kGood}};
-  out.sections = {{.name = "more", .title = kEvil, .lines = {{"first = a\n= b"}}}};
+  out.sections = {{.name = "more", .title = kEvil, .lines = {{"first = a\n= b"}, {kEvil, Role::kCommand}}}};
   return out;
 }
 
@@ -48,6 +48,7 @@ TEST(RenderPage, EveryTextIsEscapedAndThePolicyAllowsNothing) {
   EXPECT_EQ(page.find("unsafe-eval"), std::string::npos);
   EXPECT_NE(page.find("<td class=\"n\" data-v=\"0.5\">500 ms</td>"), std::string::npos);
   EXPECT_NE(page.find("<li>first = a<br>= b</li>"), std::string::npos);
+  EXPECT_NE(page.find("<li class=\"command\"><pre><code>&lt;/script&gt;"), std::string::npos);
   const std::string shown = page.substr(0, page.find("<footer>"));  // what follows are scripts
   for (const char* outside : {"http:", "https:", "<link", "<img", "src="})
     EXPECT_EQ(times(shown, outside), 0U) << outside;

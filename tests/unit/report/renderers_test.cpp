@@ -125,6 +125,18 @@ TEST(RenderMarkdown, EscapesMarkup) {
             "- first = a = b\n");
 }
 
+/// A line to copy is one line, whatever the width.
+TEST(Renderers, NoneBreaksACommand) {
+  const std::string command = "scalecalc train 'my model' --chips 64 --fix " + std::string(200, 'a');
+  Report report = small_report();
+  report.sections[0].lines = {{"before"}, {command, Role::kCommand}};
+  for (const std::size_t width : {0, 60, 80, 120}) {
+    EXPECT_NE(render_table(report, {.width = width}).find("  " + command + "\n"), std::string::npos) << width;
+  }
+  EXPECT_TRUE(render_markdown(report).ends_with("- before\n\n```sh\n" + command + "\n```\n"))
+      << render_markdown(report);
+}
+
 TEST(Renderers, NothingFromAFileReachesATerminalOrASpreadsheetAsACommand) {
   Report report = small_report();
   report.title = report.warnings[0] = report.notes[0] = "a\x1b]0;b\x07";

@@ -43,6 +43,7 @@ inline TrainAnswer sample_answer() {
   out.workload = {.seq = 8192, .batch_seqs = 64, .tokens = 1e12};
   out.workload.precision.name = "bf16";
   out.workload.optimizer.name = "adam";
+  out.software = "stack 1.2";
   out.question.model = "tiny";
   out.question.hardware = "chip";
   out.question.chips = 36;

@@ -33,10 +33,9 @@ TEST(LayoutWords, NameDegreesAboveOne) {
   layout.schedule = Schedule::kInterleaved;
   EXPECT_EQ(degrees_text(layout), "fsdp 8, tp 4+sp, pp 4, vpp 2, ep 8, etp 1");
   EXPECT_EQ(recipe_text(layout), "mb 2 x 4, remat selective, zero 3, interleaved");
-  EXPECT_EQ(
-      fix_text(layout),
-      "--fix dp=1,fsdp=8,tp=4,sp=1,cp=1 --fix pp=4,vpp=2,ep=8,etp=1 --fix ep_overlap=0,zero=3,mb=2,ga=4,split=default,"
-      "remat=selective,schedule=interleaved");
+  EXPECT_EQ(fix_text(layout),
+            "--fix dp=1,fsdp=8,tp=4,sp=1,cp=1,pp=4,vpp=2,ep=8,etp=1,ep_overlap=0,zero=3,mb=2,ga=4,split=default,"
+            "remat=selective,offload=none,schedule=interleaved,loss=whole");
   EXPECT_EQ(degrees_text(Layout{}), "unsharded");
 }
 
@@ -45,9 +44,11 @@ TEST(TrainReport, TitleSaysTheQuestion) {
   EXPECT_EQ(report.title,
             "Training Tiny <1B> on 36 x Chip (3x3x4): batch 524k tokens, sequences of 8,192, bf16, adam; fastest "
             "first");
-  ASSERT_EQ(report.summary.size(), 2U);  // the headline: which plan, and how long, how much, what binds
+  ASSERT_EQ(report.summary.size(), 3U);  // the headline: which plan, and how long, how much, what binds; the software
   EXPECT_NE(report.summary[0].text.find("tp 4+sp"), std::string::npos) << report.summary[0].text;
   EXPECT_NE(report.summary[1].text.find("bound by"), std::string::npos) << report.summary[1].text;
+  EXPECT_EQ(report.summary[2].text,
+            "software: stack 1.2 (default for this model and chip; --stack NAME chooses another)");
   EXPECT_TRUE(report.warnings.empty());
   EXPECT_EQ(report.notes.front(), "The best 2 are shown; --top N shows more.");
 }
@@ -97,8 +98,9 @@ TEST(TrainReport, SaysWhatStaysIdleAndWhatItCosts) {
             (std::vector<std::string>{
                 "fsdp 8, tp 4+sp; mb 2 x 4, remat selective, zero 3",
                 "each step runs 64 sequences of 8,192, 524k tokens: as asked", "4 of 36 chips stay idle",
-                "this layout alone: --fix dp=1,fsdp=8,tp=4,sp=1,cp=1 --fix pp=1,vpp=1,ep=1,etp=1 --fix "
-                "zero=3,mb=2,ga=4,remat=selective"}));
+                "--fix dp=1,fsdp=8,tp=4,sp=1,cp=1,pp=1,vpp=1,ep=1,etp=1,zero=3,mb=2,ga=4,remat=selective,offload=none,"
+                "loss=whole"}));
+  EXPECT_EQ(plan->lines.back().role, Role::kCommand);
   const Section* run = find_section(report, "The whole run");
   ASSERT_NE(run, nullptr);
   EXPECT_EQ(section_lines(*run),
@@ -117,7 +119,7 @@ TEST(TrainReport, NamesTheFlagOfEachAssumption) {
 
 TEST(TrainReport, SaysWhatIsShortWhenNothingFits) {
   const Report report = train_report(sample_miss());
-  ASSERT_EQ(report.summary.size(), 3U);
+  ASSERT_EQ(report.summary.size(), 4U);
   EXPECT_EQ(report.summary[0].text,
             "Nothing fits. Chip memory is short: the nearest layout needs 125 GB of the 100 GB on each chip, 25 GB too "
             "many.");

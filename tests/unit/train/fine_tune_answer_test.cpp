@@ -6,6 +6,7 @@
 #include "base/diagnostic.h"
 #include "model/accounting.h"
 #include "train/question.h"
+#include "train/resolve.h"
 
 namespace scalecalc {
 namespace {
@@ -89,6 +90,27 @@ TEST(Lora, Gpt3TrainsAQuarterFaster) {
   EXPECT_NEAR(lora, 43.1, 0.25 * 43.1);
   EXPECT_GT(lora / full, 1.2);
   EXPECT_LT(lora / full, 1.5) << "4N of 6N";
+}
+
+/// Published recipes: 128 sequences of 4,096 (allenai/open-instruct scripts/train/tulu3/finetune_8b.sh: 8 nodes x 8
+/// GPUs x 1 x 2), 128 of torchtune's 8B_lora.yaml (2 x 32 on 2 GPUs); a model's longest sequence is no longer than it
+/// has.
+TEST(Lora, AStepIsAPublishedFineTunes) {
+  const auto job = [](TrainQuestion q) {
+    q.fine_tune = FineTuneQuestion{.rank = 16};
+    return resolve_job(q, Catalog()).workload;
+  };
+  const TrainQuestion q{.model = "llama3-8b", .hardware = "h100-sxm", .chips = 8};
+  EXPECT_EQ(job(q).seq, 4096);
+  EXPECT_EQ(job(q).batch_seqs, 128);
+  TrainQuestion asked = q;
+  asked.seq = 8192;
+  EXPECT_EQ(job(asked).batch_seqs, 128) << "in sequences, whatever their length";
+  asked.batch_tokens = 1e6;
+  EXPECT_EQ(job(asked).batch_seqs, 1e6 / 8192);
+  TrainQuestion shorter = q;
+  shorter.model = "gpt3-175b";  // 2,048 positions
+  EXPECT_EQ(job(shorter).seq, 2048);
 }
 
 TEST(Lora, SaysWhatTrainsAndWhatIsNotKnown) {
