@@ -39,7 +39,7 @@ def of_program(binary, place, text):
     (place / "run.sh").write_text(f"{SET}torchrun pretrain_gpt.py --recompute-granularity $(( {text} ))\n")
     done = subprocess.run([binary, "train", "llama3-8b", "--hw", "h100-sxm", "--chips", "8", "--from", "run.sh"],
                           cwd=place, capture_output=True, text=True, check=False)
-    found = re.search(r"granularity '?(-?\d+)'?", done.stdout + done.stderr)
+    found = re.search(r"granularity\s+'?(-?\d+)'?", done.stdout + done.stderr)
     return found[1] if found else None
 
 
