@@ -64,6 +64,8 @@ inline constexpr std::size_t kHloDevices = std::size_t{1} << 20U;
 inline constexpr std::size_t kHloDimensions = 64;
 /// Devices of all lists of an HLO module that are written in short, as [2,8]<=[16].
 inline constexpr std::size_t kHloListed = std::size_t{1} << 29U;
+/// Buffers that are looked at when tuples of an HLO module are passed on.
+inline constexpr std::size_t kHloLooks = 100'000'000;
 /// Documents in one launch file: of a script, or objects of Kubernetes.
 inline constexpr std::size_t kLaunchDocuments = 1'000;
 /// Files of an archive, and bytes of a name of one.

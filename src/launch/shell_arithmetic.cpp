@@ -133,7 +133,8 @@ class Arithmetic {
     if (sign == "-") return wrapped(bits(a) - bits(b));
     if (sign == "*") return wrapped(bits(a) * bits(b));
     if (sign == "/" || sign == "%") {
-      if (b == 0) return fail("division by 0");
+      if (b == 0 && skipped_ == 0) return fail("division by 0");
+      if (b == 0) b = 1;  // as in bash, where it is not evaluated
       // The one quotient that 64 bits do not hold is the dividend again.
       if (b == -1) return sign == "/" ? wrapped(0 - bits(a)) : 0;
       return sign == "/" ? a / b : a % b;
@@ -156,7 +157,7 @@ class Arithmetic {
   }
 
   std::int64_t fail(const char* why) {
-    if (skipped_ == 0 && problem_.empty()) problem_ = why;
+    if (problem_.empty()) problem_ = why;
     return 0;
   }
 

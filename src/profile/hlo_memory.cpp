@@ -129,7 +129,7 @@ class Liveness {
     const HloInstruction& i = in_.instructions[at];
     for (const std::string& operand : i.operands) {
       if (const auto* read = value(operand)) {
-        if ((looked_ += read->size()) > kMostLooks) {
+        if ((looked_ += read->size()) > limits::kHloLooks) {
           throw UserError(
               {Diagnostic{SourceSpan{.file = module_.file, .line = static_cast<int>(i.line), .column = 1},
                           "tuples of this module are passed on too often to follow", "is it a real module?"}});
@@ -256,7 +256,6 @@ class Liveness {
   std::vector<std::vector<std::size_t>> values_;  ///< of each instruction, leaf by leaf
   std::vector<double> inner_;                     ///< what its calls hold beside
   double constants_ = 0;
-  static constexpr std::size_t kMostLooks = 100'000'000;
   std::size_t looked_ = 0;  ///< at buffers of operands
 };
 

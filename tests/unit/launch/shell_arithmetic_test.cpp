@@ -62,7 +62,8 @@ TEST(ShellArithmetic, BashEndsWhatDividesByZero) {
     EXPECT_EQ(shell_number(text).problem, "division by 0") << text;
     EXPECT_EQ(shell_number(text).value, std::nullopt) << text;
   }
-  EXPECT_EQ(shell_number("2 ** -1").problem, "exponent less than 0");
+  for (const char* text : {"2 ** -1", "1 || 2**-1"})
+    EXPECT_EQ(shell_number(text).problem, "exponent less than 0") << text;
 }
 
 TEST(ShellArithmetic, WhatIsNotReadIsOpen) {
