@@ -41,9 +41,9 @@ std::vector<std::string> commands_in(const std::string& text) {
   return out;
 }
 
-/// The figure that tells two plans apart to the last bit: a step's time.
+/// The figure that tells two plans apart to the last bit: a step's time, of a trace its first stage's.
 double step_of(const nlohmann::json& row) {
-  for (const char* key : {"simulated_step_time_s", "decode_step_s", "step_time_s"}) {
+  for (const char* key : {"tpot_s", "step_time_s", "forward_s"}) {
     if (row.contains(key) && row[key].is_number()) return row[key];
   }
   return 0;
