@@ -40,7 +40,7 @@ void refuse_run_below_step(double tokens, double step_tokens, std::optional<doub
   std::string message =
       fmt::format("{} tokens are less than one step of {} tokens", plain_count(tokens), plain_count(step_tokens));
   if (!typed) {
-    throw UserError("the run as trained: " + message, "--tokens says how long the run is, --batch-tokens the step");
+    throw UserError("the run's " + message, "--tokens says how long the run is, --batch-tokens the step");
   }
   // A suffix was left out: the one that comes nearest to the usual length, or to a thousand steps.
   constexpr double kSteps = 1'000;
@@ -49,8 +49,9 @@ void refuse_run_below_step(double tokens, double step_tokens, std::optional<doub
   const auto* nearest = std::min_element(kSuffixes.begin(), kSuffixes.end(), [&](const auto& a, const auto& b) {
     return std::abs(std::log(tokens * a.first / near)) < std::abs(std::log(tokens * b.first / near));
   });
-  throw UserError("--tokens: " + message,
-                  fmt::format("did you mean --tokens {:g}{}? A smaller step: --batch-seqs 1", tokens, nearest->second));
+  throw UserError(
+      "--tokens: " + message,
+      fmt::format("did you mean --tokens {:g}{}? --batch-tokens says how large a step is", tokens, nearest->second));
 }
 
 }  // namespace scalecalc
