@@ -34,21 +34,24 @@ std::string usual_batch_source() {
       kBatchScale, kBatchExponent, kBatchScatter);
 }
 
-void refuse_run_below_step(double tokens, double step_tokens, double usual, bool typed) {
+void refuse_run_below_step(double tokens, double step_tokens, std::optional<double> usual, bool typed) {
   constexpr double kRounding = 1e-9;
   if (tokens >= step_tokens * (1 - kRounding)) return;
   std::string message =
       fmt::format("{} tokens are less than one step of {} tokens", plain_count(tokens), plain_count(step_tokens));
   if (!typed) {
-    throw UserError("the run as trained: " + message, "--tokens says how long the run is, --batch-tokens the step");
+    throw UserError("the run's " + message, "--tokens says how long the run is, --batch-tokens the step");
   }
-  // A suffix was left out: the one that comes nearest to the usual length.
+  // A suffix was left out: the one that comes nearest to the usual length, or to a thousand steps.
+  constexpr double kSteps = 1'000;
+  const double near = usual.value_or(kSteps * step_tokens);
   constexpr std::array<std::pair<double, char>, 4> kSuffixes{{{1e3, 'k'}, {1e6, 'M'}, {1e9, 'B'}, {1e12, 'T'}}};
   const auto* nearest = std::min_element(kSuffixes.begin(), kSuffixes.end(), [&](const auto& a, const auto& b) {
-    return std::abs(std::log(tokens * a.first / usual)) < std::abs(std::log(tokens * b.first / usual));
+    return std::abs(std::log(tokens * a.first / near)) < std::abs(std::log(tokens * b.first / near));
   });
-  throw UserError("--tokens: " + message,
-                  fmt::format("did you mean --tokens {:g}{}? A smaller step: --batch-seqs 1", tokens, nearest->second));
+  throw UserError(
+      "--tokens: " + message,
+      fmt::format("did you mean --tokens {:g}{}? --batch-tokens says how large a step is", tokens, nearest->second));
 }
 
 }  // namespace scalecalc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,8 +30,8 @@ inline constexpr std::string_view kTuningSource =
     "pytorch/torchtune@0031bfb recipes/configs/llama3_1/8B_lora.yaml on 2 GPUs, NVIDIA-NeMo/Megatron-Bridge@0eca073 "
     "recipes/common.py (PEFT); packed to 4,096: axolotl-ai-cloud/axolotl@107c67a examples/llama-3/lora-8b.yml";
 
-/// Throws UserError if a run of these tokens ends before its first step does. `usual` is about how many tokens such a
-/// run has, for the hint; `typed`: --tokens was given.
-void refuse_run_below_step(double tokens, double step_tokens, double usual, bool typed);
+/// Throws UserError if a run of these tokens ends before its first step does. `usual` is how many tokens such a run
+/// has, for the hint; `typed`: --tokens was given.
+void refuse_run_below_step(double tokens, double step_tokens, std::optional<double> usual, bool typed);
 
 }  // namespace scalecalc

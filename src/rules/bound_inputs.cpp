@@ -150,8 +150,8 @@ void BoundInputs::job(BoundList& list) {
     list.assume({compact_count(*facts->tokens) + " training tokens", "--tokens", fact_source("tokens")});
   }
   if (tokens && batch) {
-    const double usual = facts != nullptr && facts->tokens ? *facts->tokens : batch->value() * 1'000;
-    refuse_run_below_step(tokens->value(), batch->value(), usual, q_.training.tokens.has_value());
+    refuse_run_below_step(tokens->value(), batch->value(), facts != nullptr ? facts->tokens : std::nullopt,
+                          q_.training.tokens.has_value());
   }
   const std::optional<std::string> trained = facts != nullptr ? facts->optimizer : std::nullopt;
   optimizer = optimizer_of(q_.training.optimizer.value_or(trained.value_or("adam")), {});

@@ -320,10 +320,8 @@ class Resolver {
     Workload& w = out_.workload;
     if (q_.tokens || !w.fine_tune) w.tokens = q_.tokens ? q_.tokens : out_.model.training.tokens;
     if (w.tokens) {
-      constexpr double kSteps = 1'000;
-      const double step = w.batch_seqs * static_cast<double>(w.seq);
-      const double usual = w.fine_tune ? kSteps * step : out_.model.training.tokens.value_or(kSteps * step);
-      refuse_run_below_step(*w.tokens, step, usual, q_.tokens.has_value());
+      refuse_run_below_step(*w.tokens, w.batch_seqs * static_cast<double>(w.seq),
+                            w.fine_tune ? std::nullopt : out_.model.training.tokens, q_.tokens.has_value());
     }
     if (q_.tokens) return;
     if (w.fine_tune) {
@@ -498,25 +496,6 @@ class Resolver {
     out_.assumptions.push_back(*paid.assumed);
   }
 
-  /// Kernels that no efficiency coefficient was measured for.
-  void unmeasured_kernels() {
-    const ModelSpec& m = out_.model;
-    if (m.has_recurrence()) {
-      assume(
-          "recurrences run at the rates of attention (Mamba 1, RWKV and Griffin: of vector work): no coefficient is "
-          "measured for them",
-          "", "docs/model.md")
-          .as("recurrence_rates")
-          .is("attention");
-    }
-    if (m.attention.indexer) {
-      assume("attention to chosen tokens runs at the rate of attention to all; the indexer scores the whole sequence",
-             "", "docs/model.md")
-          .as("sparse_attention_rates")
-          .is("attention");
-    }
-  }
-
   /// What offload can use, and what a pinned one lacks.
   void host() {
     const bool known = out_.hw.host_bandwidth() && out_.hw.host_memory().value() > 0;
@@ -553,7 +532,7 @@ class Resolver {
                                   out_.efficiency.stack, other_stacks()),
            "--efficiency", out_.efficiency.basis)
         .is(q_.ideal ? "ideal" : "calibrated");
-    unmeasured_kernels();
+    assume_unmeasured_kernels(out_);
     assume(reduction_format(out_.workload.precision), "", "docs/model.md")
         .as("reduced_bytes")
         .is(out_.workload.precision.reduced_bytes);

@@ -54,6 +54,8 @@ void run_under_stack(const Catalog& catalog, const std::string& stack, std::stri
 HeadWidths widest_heads(const ModelSpec& model);
 /// Attention as that kernel does it, at its rates unless they are the ideal ones.
 void run_kernel(const KernelChoice& kernel, bool ideal, ResolvedQuestion& out);
+/// Says which kernels no efficiency coefficient was measured for.
+void assume_unmeasured_kernels(ResolvedQuestion& out);
 /// All but the machine, for questions about many: `slices` stays empty, and `question.chips` is the largest count.
 ResolvedQuestion resolve_job(const TrainQuestion& question, const Catalog& catalog);
 /// The job on the machine of `question`. UserError if it is not built; reads no file.

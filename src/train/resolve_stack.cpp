@@ -47,4 +47,20 @@ void run_kernel(const KernelChoice& kernel, bool ideal, ResolvedQuestion& out) {
   if (!ideal) use_kernel(kernel, out.hw, out.efficiency);
 }
 
+void assume_unmeasured_kernels(ResolvedQuestion& out) {
+  const auto assume = [&](std::string text, std::string_view key) {
+    out.assumptions.push_back(Assumption{std::move(text), "", "docs/model.md"}.as(key).is("attention"));
+  };
+  if (out.model.has_recurrence()) {
+    assume(
+        "recurrences run at the rates of attention (Mamba 1, RWKV and Griffin: of vector work): no coefficient is "
+        "measured for them",
+        "recurrence_rates");
+  }
+  if (out.model.attention.indexer) {
+    assume("attention to chosen tokens runs at the rate of attention to all; the indexer scores the whole sequence",
+           "sparse_attention_rates");
+  }
+}
+
 }  // namespace scalecalc

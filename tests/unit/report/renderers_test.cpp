@@ -130,7 +130,7 @@ TEST(Renderers, NoneBreaksACommand) {
   const std::string command = "scalecalc train 'my model' --chips 64 --fix " + std::string(200, 'a');
   Report report = small_report();
   report.sections[0].lines = {{"before"}, {command, Role::kCommand}};
-  for (const std::size_t width : {0, 60, 80, 120}) {
+  for (const std::size_t width : {0UL, 60UL, 80UL, 120UL}) {
     EXPECT_NE(render_table(report, {.width = width}).find("  " + command + "\n"), std::string::npos) << width;
   }
   EXPECT_TRUE(render_markdown(report).ends_with("- before\n\n```sh\n" + command + "\n```\n"))
