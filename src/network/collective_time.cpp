@@ -152,6 +152,7 @@ class Timing {
       : network_(network), group_(group), request_(request), members_(count(group.size(), "N")) {}
 
   CollectiveTime run() {
+    require_rates();
     if (!group_.axes.empty()) add_torus();
     for (const CollectiveLevel& level : group_.levels) add_level(level);
     finish();
@@ -159,6 +160,13 @@ class Timing {
   }
 
  private:
+  /// A bandwidth that is not published is zero here.
+  void require_rates() const {
+    if (hw().unpublished.empty() || group_.size() < 2) return;
+    if (!group_.axes.empty()) require_bandwidth(hw(), 0);
+    for (const CollectiveLevel& level : group_.levels) require_bandwidth(hw(), level.tier);
+  }
+
   bool exact() const { return request_.convention == CollectiveConvention::kExact; }
   bool first_order() const { return request_.convention == CollectiveConvention::kFirstOrder; }
   bool is(CollectiveOp op) const { return request_.op == op; }

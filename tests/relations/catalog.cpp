@@ -87,26 +87,22 @@ bool takes_chips(const cli::Command& command) {
          std::ranges::any_of(command.flags, [](const cli::Flag& flag) { return flag.name == "--hw"; });
 }
 
-/// Of the child that asks it: what is wrong, "" if nothing is.
-std::string wrong_with(const Words& words) {
-  const Reply reply = ask(words);
-  constexpr int kStoppedEarly = 75;
-  if (reply.status == kStoppedEarly) return "";
-  if (reply.status != 0 && reply.status != 2 && reply.status != 3)
-    return fmt::format("exit {}: {}", reply.status, reply.err);
-  const bool said =
-      reply.status == 2 ? reply.err.find("error: ") != std::string::npos : !(reply.out + reply.err).empty();
-  return said ? "" : fmt::format("exit {} without a word", reply.status);
-}
+constexpr int kStoppedEarly = 75;
 
-/// Never returns: the processor's time that it may take is that of one question.
+/// Never returns: the processor's time that it may take is that of one question. Ends with 0, kStoppedEarly, or 1 after
+/// it said what is wrong.
 [[noreturn]] void answer_in_child(const Words& words) {
   constexpr rlimit kMost{.rlim_cur = 60, .rlim_max = 65};
   ::setrlimit(RLIMIT_CPU, &kMost);
-  const std::string wrong = wrong_with(words);
-  if (!wrong.empty()) fmt::print("{}: {}\n", wrong, as_typed(words));
+  const Reply reply = ask(words);
+  if (reply.status == kStoppedEarly) ::_exit(kStoppedEarly);
+  const bool known = reply.status == 0 || reply.status == 2 || reply.status == 3;
+  const bool said =
+      reply.status == 2 ? reply.err.find("error: ") != std::string::npos : !(reply.out + reply.err).empty();
+  if (known && said) ::_exit(0);
+  fmt::print("exit {}, {}: {}\n", reply.status, said ? reply.err : "without a word", as_typed(words));
   std::fflush(stdout);
-  ::_exit(wrong.empty() ? 0 : 1);
+  ::_exit(1);
 }
 
 /// Of two numbers one that neither shows (splitmix64).
@@ -149,8 +145,8 @@ class Walk {
       running_.emplace(child, &words);
     }
     while (!running_.empty()) wait();
-    fmt::print("{:>10}  questions of the catalog, {:.0f} s of processor time; {} do not hold\n", questions_.size(),
-               seconds_, wrong_);
+    fmt::print("{:>10}  questions of the catalog, {:.0f} s of processor time; {} stopped early, {} do not hold\n",
+               questions_.size(), seconds_, stopped_, wrong_);
     fmt::print("{:>10.1f}  seconds of the longest: {}\n", longest_, slowest_);
     return wrong_ == 0 ? 0 : 1;
   }
@@ -170,6 +166,10 @@ class Walk {
       slowest_ = as_typed(words);
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kStoppedEarly) {
+      ++stopped_;
+      return;
+    }
     ++wrong_;
     if (!WIFSIGNALED(status)) return;  // the child said it
     fmt::print("ended by signal {}{}: {}\n", WTERMSIG(status), WTERMSIG(status) == SIGXCPU ? " (too long)" : "",
@@ -179,6 +179,7 @@ class Walk {
   std::vector<Words> questions_;
   std::map<pid_t, const Words*> running_;
   std::uint64_t wrong_ = 0;
+  std::uint64_t stopped_ = 0;
   double seconds_ = 0;
   double longest_ = 0;
   std::string slowest_;

@@ -110,7 +110,7 @@ Reply ask(const Words& words) {
   env.remembered = kept;
   env.interrupted = too_long;
   env.exit_status = [too_long](int own) { return too_long() ? kStoppedEarly : own; };
-  Reply reply{cli::run(words, env), "", ""};
+  Reply reply{env.exit_status_of(cli::run(words, env)), "", ""};
   reply.out = std::move(out).str();
   reply.err = std::move(err).str();
   return reply;

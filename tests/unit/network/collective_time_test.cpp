@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostic.h"
+#include "support/errors.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
@@ -114,6 +115,17 @@ TEST_F(SwitchedTime, Node) {
   EXPECT_EQ(book.latency_rule, LatencyRule::kNotCounted);
   const CollectiveTime exact = run(hw, ranks(8), CollectiveOp::kAllReduce, kV, Convention::kExact);
   EXPECT_DOUBLE_EQ(value_of(exact.time), 2 * kV * 7 / 8 / kNode + 10e-6) << "the operation waits once";
+}
+
+TEST_F(SwitchedTime, ABandwidthThatIsNotPublishedHasNoTime) {
+  hw.unpublished.push_back({.path = "network.leaf.bandwidth_per_chip"});
+  for (const Convention convention : {Convention::kBook, Convention::kFirstOrder, Convention::kExact}) {
+    const auto all_gather = [&](std::int64_t size) {
+      return run(hw, ranks(size), CollectiveOp::kAllGather, kV, convention).time;
+    };
+    EXPECT_GT(value_of(all_gather(8)), 0);
+    EXPECT_NE(test::problems_of([&] { all_gather(32); }).find("network.leaf.bandwidth_per_chip"), std::string::npos);
+  }
 }
 
 /// Book, chapter 12: V max_i (D_i-1)/(D_i W_i) with W_i the uplinks of one child together.
