@@ -310,7 +310,7 @@ class ChromeReader {
 
   void room(std::size_t kept) {
     if (kept < limits::kRecordedEvents) return;
-    json_.fail(limits::too_many(limits::kRecordedEvents, kMostKept), "record fewer steps");
+    json_.fail(limits::too_many(limits::kRecordedEvents, kEventsKept), "record fewer steps");
   }
 
   void marker(Ticks start, Ticks end, std::optional<std::uint32_t> device) {

@@ -219,7 +219,7 @@ class NsightReader {
 
   void room(std::size_t kept) const {
     if (kept < limits::kRecordedEvents) return;
-    throw UserError({Diagnostic{SourceSpan{.file = out_.file}, limits::too_many(limits::kRecordedEvents, kMostKept),
+    throw UserError({Diagnostic{SourceSpan{.file = out_.file}, limits::too_many(limits::kRecordedEvents, kEventsKept),
                                 "record fewer steps"}});
   }
 

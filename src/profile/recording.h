@@ -120,7 +120,7 @@ struct Recording {
 /// The host has several events for one of a device: a launch, waits, ranges. Of them so many times
 /// limits::kRecordedEvents are kept.
 inline constexpr std::size_t kHostEvents = 4;
-inline constexpr std::string_view kMostKept = "events of devices, or four times as many of the host";
+inline constexpr std::string_view kEventsKept = "events of devices, or four times as many of the host";
 
 /// Puts alike texts and operations into a recording once. UserError where they grow beyond limits::kRecordedTexts.
 class RecordingTables {

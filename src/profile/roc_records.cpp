@@ -32,7 +32,7 @@ std::string RocRecords::take(RocTable table, const RocRecord& r) {
   }
   if (std::max(out_.events.size(), std::max(out_.markers.size(), launches_.size()) / kHostEvents) >=
       limits::kRecordedEvents) {
-    return limits::too_many(limits::kRecordedEvents, kMostKept);
+    return limits::too_many(limits::kRecordedEvents, kEventsKept);
   }
   const Ticks start = (*r.start - *base_) * kTicksPerRocNanosecond;
   const Ticks end = (*r.end - *base_) * kTicksPerRocNanosecond;
