@@ -185,6 +185,7 @@ ExitCode run_profile(const Arguments& arguments, Environment& env) {
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const HardwareSpec hw = hardware_asked_for(arguments, catalog, Unpublished::kAllowed);
     if (const auto hlo = hlo_asked_of(flags, arguments, env.interrupted)) {
+      require_published(hw, {"hbm"});  // every instruction is held against its bandwidth, the peak against its capacity
       Output out = hlo_output(hlo_program(read_hlo(*hlo), hw, flags.mesh), *hlo, flags.profile.top);
       note_sets(arguments, out.assumptions);
       return with_query(std::move(out), arguments, {answered(flags)});

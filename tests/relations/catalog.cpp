@@ -47,6 +47,7 @@ const std::multimap<std::string, Words>& chip_questions() {
       {"hw", {"{hw}", "--chips={chips}"}},
       {"lint", {data + "launch/megatron.sh", "--model=llama3-8b", "--hw={hw}"}},
       {"profile", {data + "profiles/kineto.json", "--hw={hw}"}},
+      {"profile", {data + "profiles/step.hlo", "--hw={hw}"}},
       {"calibrate", {"--hw={hw}"}},
   };
   return kAll;
