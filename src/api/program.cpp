@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shortage.h"
 #include "cli/run.h"
 #include "cli/terminal.h"
 
@@ -56,11 +57,11 @@ int scalecalc_program(int argc, char** argv) {
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &asked.signals);  // those that are to come are the other thread's
   pthread_t thread{};
-  const bool started = ::pthread_create(&thread, &large, ask_on_thread, &asked) == 0;
-  if (started) {
-    ::pthread_join(thread, nullptr);
-  } else {
-    ask_on_thread(&asked);
+  if (::pthread_create(&thread, &large, ask_on_thread, &asked) != 0) {
+    std::cerr << "error: no memory for a stack of 8 MB, and the limit of the first one is smaller\n"
+                 "hint: raise the limit: ulimit -s 8192\n";
+    return static_cast<int>(scalecalc::kShortOfResources);
   }
+  ::pthread_join(thread, nullptr);
   return asked.status;
 }

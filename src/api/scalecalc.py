@@ -19,13 +19,16 @@ __all__ = ["ask", "frame", "run", "Error", "NothingFits", "version"]
 
 
 class Error(Exception):
-    """A question that was not answered: `status` as the program's exit status, the message what the program says, `answer`
-    the document where there is one (of a check that failed, too)."""
+    """A question that was not answered: `status` is the program's exit status, the text is what the program says, hints
+    included; `problems` has each problem with its `message`, `hint` and place as a dict, `hints` their hints; `answer` is the
+    document where there is one (of a check that failed, too)."""
 
     def __init__(self, status, message, answer=None):
         super().__init__(message)
         self.status = status
         self.answer = answer
+        self.problems = (answer or {}).get("diagnostics", [])
+        self.hints = [problem["hint"] for problem in self.problems if problem.get("hint")]
 
 
 class NothingFits(Error):
@@ -96,9 +99,18 @@ def ask(question, **flags):
         return document
     if status == 3:
         raise NothingFits(status, messages.strip(), document)
-    errors = (document or {}).get("diagnostics", [])
-    said = "; ".join(f"{error.get('message', '')}" for error in errors) or messages.strip()
-    raise Error(status, said, document)
+    raise Error(status, _said(document) or messages.strip(), document)
+
+
+def _said(document):
+    """As the program writes it: each problem at its place, its hint below it."""
+    lines = []
+    for problem in (document or {}).get("diagnostics", []):
+        place = ":".join(str(problem[key]) for key in ("file", "line", "column") if problem.get(key))
+        lines.append(f"{place}: {problem['message']}" if place else problem["message"])
+        if problem.get("hint"):
+            lines.append(f"hint: {problem['hint']}")
+    return "\n".join(lines)
 
 
 def frame(question, **flags):

@@ -216,6 +216,48 @@ std::size_t display_width(std::string_view utf8) {
   return width;
 }
 
+namespace {
+
+/// 57, 4,096, 1.16, $24.9, (50-72: a number that a unit follows, and no more of the sentence.
+bool is_number(std::string_view word) {
+  const std::size_t first = word.find_first_not_of("($+-<>~");
+  if (first == std::string_view::npos) return false;
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const std::string_view rest = word.substr(first);
+  return digit(rest.front()) && digit(rest.back()) &&
+         std::all_of(rest.begin(), rest.end(), [&](char c) { return digit(c) || c == '.' || c == ',' || c == '-'; });
+}
+
+/// The first word of the text, and the words that are not to part from it.
+std::string_view first_piece(std::string_view text) {
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t end = std::min(text.find_first_of(" \n", begin), text.size());
+    const bool goes_on = end + 1 < text.size() && text[end] == ' ' && text[end + 1] != ' ' && text[end + 1] != '\n';
+    if (!goes_on || !is_number(text.substr(begin, end - begin))) return text.substr(0, end);
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+std::string with_fixed_units(std::string_view text) {
+  constexpr std::string_view kNoBreak = "\u00A0";
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+    out += text.substr(0, end);
+    const bool goes_on = end + 1 < text.size() && text[end] == ' ' && text[end + 1] != ' ' && text[end + 1] != '\n';
+    if (goes_on && is_number(text.substr(0, end))) {
+      out += kNoBreak;
+    } else if (end < text.size()) {
+      out += text[end];
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
   std::string out;
   std::size_t column = 0;
@@ -231,7 +273,7 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
       text.remove_prefix(1);
       continue;
     }
-    const std::string_view word = text.substr(0, text.find_first_of(" \n"));
+    const std::string_view word = first_piece(text);
     text.remove_prefix(word.size());
     const std::size_t word_width = display_width(word);
     if (!line_start && column + 1 + word_width > width) new_line();

@@ -184,7 +184,7 @@ ConfigNode read_path(CatalogKind kind, const std::string& path) {
   std::error_code ignored;
   // A Hugging Face model is a directory whose config.json describes it.
   const fs::path inside = fs::path(path) / "config.json";
-  if (kind == CatalogKind::kModel && fs::is_directory(path, ignored) && fs::exists(inside, ignored)) {
+  if (kind == CatalogKind::kModel && fs::is_directory(path, ignored) && fs::is_regular_file(inside, ignored)) {
     file = inside.string();
   }
   const std::string text = read_text_file(file);

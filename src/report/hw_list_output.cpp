@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "network/tier_rates.h"
 #include "report/hw_figures.h"
@@ -70,6 +72,11 @@ Output hw_list_output(const HwList& list) {
   Block chips{.key = "chips"};
   for (const HardwareSpec& hw : list.chips) chips.records.push_back(chip_line(hw, list.question.dtype));
   out.blocks.push_back(std::move(chips));
+  const auto unpriced = std::count_if(list.chips.begin(), list.chips.end(),
+                                      [](const HardwareSpec& hw) { return !paid_price(hw, {}).usd_per_chip_hour; });
+  if (list.question.order == HwOrder::kPrice && unpriced > 0) {
+    out.notes.push_back(fmt::format("{} of them have no price and come last; --priced leaves them out", unpriced));
+  }
   out.notes.emplace_back(
       "dense rates and one-way bandwidths of one chip; scale-up is all links of the innermost tier. scalecalc hw CHIP "
       "shows one with its sources");

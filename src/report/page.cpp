@@ -15,7 +15,7 @@ namespace {
 
 /// Lines stay lines.
 std::string html_of(const std::string& text) {
-  std::string out = markup_escaped(text);
+  std::string out = markup_escaped(with_fixed_units(text));
   for (std::size_t at = 0; (at = out.find('\n', at)) != std::string::npos;) out.replace(at, 1, "<br>");
   return out;
 }

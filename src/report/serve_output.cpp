@@ -179,7 +179,8 @@ class ServeOutput {
   }
 
   std::string best_words() const {
-    switch (q_.objective) {
+    const bool unpriced = q_.objective == ServeObjective::kCost && !a_.best->usd_per_million_output;
+    switch (unpriced ? ServeObjective::kThroughput : q_.objective) {
       case ServeObjective::kThroughput: return texts_ ? "Most texts per chip" : "Most tokens per chip";
       case ServeObjective::kLatency: return "Fastest request";
       case ServeObjective::kCost: return "Cheapest";

@@ -22,6 +22,8 @@ try:
     raise SystemExit('no error')
 except scalecalc.Error as error:
     assert error.status == 2 and 'no-such-model' in str(error), error
+    assert 'scalecalc model list' in str(error) and error.hints and error.hints[0] in str(error), error
+    assert error.problems[0]['message'] in str(error), error.problems
 try:
     scalecalc.ask('train llama3.1-405b', hw='a10g', chips=1)
     raise SystemExit('it fits')
