@@ -20,7 +20,12 @@ struct Answer {
 inline Answer ask(const std::vector<std::string>& words) {
   std::vector<const char*> pointers;
   pointers.reserve(words.size());
-  for (const std::string& word : words) pointers.push_back(word.c_str());
+  for (const std::string& word : words) {
+    const std::size_t nul = word.find('\0');
+    if (nul != std::string::npos)
+      return {2, "", "error: a word of the question has a NUL character after '" + word.substr(0, nul) + "'\n"};
+    pointers.push_back(word.c_str());
+  }
   scalecalc_answer* answer = scalecalc_ask(static_cast<int>(pointers.size()), pointers.data());
   if (answer == nullptr) throw std::bad_alloc();
   try {

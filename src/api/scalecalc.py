@@ -80,6 +80,9 @@ def _words(question, flags):
 def run(question, **flags):
     """(status, standard output, standard error), whatever they are."""
     words = _words(question, flags)
+    for word in words:
+        if "\0" in word:
+            return 2, "", f"error: a word of the question has a NUL character after {word.split(chr(0))[0]!r}\n"
     array = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
     answer = _library.scalecalc_ask(len(words), array)
     if not answer:

@@ -14,6 +14,7 @@
 #if defined(SCALECALC_HUGE_PAGES)
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -65,13 +66,15 @@ void grow_by(std::size_t bytes) {
 }  // namespace
 
 bool use_huge_pages() {
+  static std::atomic_flag reserved;
+  // A process whose main thread does not ask is another program's, and so is its heap.
+  if (!reserved.test() && ::syscall(SYS_gettid) != ::getpid()) return true;
   thread_local bool asked = false;
   if (std::exchange(asked, true)) return true;
   void* probe = std::malloc(1 << 10);
   const auto at = reinterpret_cast<std::uintptr_t>(probe);
   if (probe == nullptr) return true;
   std::free(probe);
-  static std::atomic_flag reserved;
   if (!reserved.test_and_set()) {
     reserve(at);
   } else {

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <random>
 #include <set>
 #include <utility>
 
@@ -91,11 +92,21 @@ void check_is_text(const std::string& text, const std::string& path) {
       ExitCode::kQuestionWrong, static_cast<int>(line));
 }
 
-/// Permissions a newly created file gets.
-mode_t default_mode() {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  return 0666U & ~mask;
+/// Creates `place`/.NAME.XXXXXX with a name that is not taken, and takes it into `name`; -1 and errno where it cannot.
+/// Permissions are less the process's umask, which the kernel knows: to read it would be to change it, for a moment and
+/// for all threads.
+int create_beside(const std::filesystem::path& target, mode_t mode, std::string& name) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  constexpr int kTries = 100;
+  std::random_device chance;
+  for (int i = 0; i < kTries; ++i) {
+    std::string end(6, '.');
+    for (char& letter : end) letter = kLetters[chance() % kLetters.size()];
+    name = (target.parent_path() / ("." + target.filename().string() + "." + end)).string();
+    const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
 }
 
 void write_all(int fd, std::string_view content, const std::string& path) {
@@ -214,12 +225,12 @@ AtomicFile::AtomicFile(std::string path) {
     return;
   }
   auto claim = std::make_unique<ClaimedOutput>(target);
-  const std::filesystem::path place(target);
+  constexpr mode_t kOfNewFiles = 0666, kOwnersAlone = 0600;
   int fd = -1;
   int error = 0;
   auto temporary = std::make_unique<Unfinished>([&] {
-    std::string name = (place.parent_path() / ("." + place.filename().string() + ".XXXXXX")).string();
-    fd = ::mkostemp(name.data(), O_CLOEXEC);
+    std::string name;
+    fd = create_beside(target, exists ? kOwnersAlone : kOfNewFiles, name);
     error = errno;
     return fd < 0 ? "" : name;
   });
@@ -227,7 +238,7 @@ AtomicFile::AtomicFile(std::string path) {
   state_ = std::make_unique<State>(path, target, std::move(temporary), fd, true);
   state_->claim = std::move(claim);
   // As the file before, but never with the rights of its owner for who runs it.
-  if (::fchmod(fd, exists ? info.st_mode & 0777U : default_mode()) != 0) cannot_write(path, std::strerror(errno));
+  if (exists && ::fchmod(fd, info.st_mode & 0777U) != 0) cannot_write(path, std::strerror(errno));
 }
 
 AtomicFile::~AtomicFile() = default;

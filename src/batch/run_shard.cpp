@@ -106,6 +106,23 @@ class ShardRunner {
   }
 
   ShardRun run() {
+    if (threads_are_here()) {
+      on_all_threads();
+    } else {
+      while (const auto batch = next_batch()) {
+        answer(*batch);
+        land(*batch);
+      }
+    }
+    if (out_.end == RunEnd::kDone) writer_.finish();
+    out_.statuses = writer_.statuses();
+    return std::move(out_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void on_all_threads() {
     const unsigned jobs = options_.jobs > 0 ? options_.jobs : usable_cores();
     const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, jobs);
     using Token = std::shared_ptr<Batch>;
@@ -122,13 +139,7 @@ class ShardRunner {
         }) & tbb::make_filter<Token, void>(tbb::filter_mode::serial_in_order, [&](const Token& batch) {
           land(*batch);
         }));
-    if (out_.end == RunEnd::kDone) writer_.finish();
-    out_.statuses = writer_.statuses();
-    return std::move(out_);
   }
-
- private:
-  using Clock = std::chrono::steady_clock;
 
   /// The cases that follow; as many as take some milliseconds, so that little is lost when the process is killed.
   std::shared_ptr<Batch> next_batch() {

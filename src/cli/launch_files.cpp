@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <tuple>
 
 #include "base/text.h"
@@ -240,6 +242,8 @@ TrainQuestion probe_of(const Arguments& arguments) {
 }  // namespace
 
 std::span<const Flag> export_flags(Modes modes) {
+  static std::mutex mutex;  // several threads of another program may ask
+  const std::lock_guard lock(mutex);
   static std::map<Modes, std::vector<Flag>> all;
   std::vector<Flag>& out = all[modes];
   if (!out.empty()) return out;

@@ -164,23 +164,6 @@ int report_bug(const std::string& what, const std::vector<std::string>& args, bo
   return report_problems({bug}, ExitCode::kBug, json, env);
 }
 
-int report_failure(const std::vector<std::string>& args, bool json, Environment& env) {
-  try {
-    throw;
-  } catch (const UserError& error) {
-    return report_problems(error.diagnostics(), error.exit_code(), json, env);
-  } catch (const Stopped&) {
-    return report_problems({{SourceSpan{}, std::string(kNothingKnown), ""}}, ExitCode::kInterrupted, json, env);
-  } catch (const std::exception& error) {
-    if (const auto shortage = shortage_of(error)) {
-      return report_problems({*shortage}, kShortOfResources, json, env);
-    }
-    return report_bug(error.what(), args, json, env);
-  } catch (...) {
-    return report_bug("an exception that is no std::exception", args, json, env);
-  }
-}
-
 /// Of the process; read where no memory is left to ask for.
 std::atomic<bool> json_asked = false;
 
@@ -206,12 +189,30 @@ void write_to(int fd, std::string_view text) {
 
 }  // namespace
 
+int report_failure(const std::vector<std::string>& args, Environment& env) {
+  const bool json = asks_for_json(args);
+  try {
+    throw;
+  } catch (const UserError& error) {
+    return report_problems(error.diagnostics(), error.exit_code(), json, env);
+  } catch (const Stopped&) {
+    return report_problems({{SourceSpan{}, std::string(kNothingKnown), ""}}, ExitCode::kInterrupted, json, env);
+  } catch (const std::exception& error) {
+    if (const auto shortage = shortage_of(error)) {
+      return report_problems({*shortage}, kShortOfResources, json, env);
+    }
+    return report_bug(error.what(), args, json, env);
+  } catch (...) {
+    return report_bug("an exception that is no std::exception", args, json, env);
+  }
+}
+
 int run(const std::vector<std::string>& args, Environment& env) {
   const RunFiles files;
   try {
     return dispatch(args, env);
   } catch (...) {
-    return report_failure(args, asks_for_json(args), env);
+    return report_failure(args, env);
   }
 }
 
@@ -227,7 +228,7 @@ int run_process(const std::vector<std::string>& args, Environment& env) {
     env.words_of_process = args;
     return env.exit_status_of(run(args, env));
   } catch (...) {  // the thread that waits for signals could not be started
-    return report_failure(args, asks_for_json(args), env);
+    return report_failure(args, env);
   }
 }
 

@@ -101,6 +101,14 @@ std::string progress_line(double seconds) {
 
 }  // namespace
 
+int status_where_spent(int own) {
+  return static_cast<ExitCode>(own) == ExitCode::kInterrupted ? static_cast<int>(kBudgetSpent) : own;
+}
+
+std::string time_limit_reached(double seconds) {
+  return fmt::format("warning: --time-limit {} is reached\n", format_quantity(seconds, UnitKind::kSeconds, 3));
+}
+
 Watch::Watch(const std::vector<std::string>& args, Environment& env)
     : json_(asks_for_json(args)), shows_progress_(env.err_is_tty && !asks_for_quiet(args)) {
   const sigset_t ending = ending_signals();
@@ -122,9 +130,7 @@ Watch::Watch(const std::vector<std::string>& args, Environment& env)
 
 int Watch::exit_status(int own) const {
   if (seen_ != 0) return kSignalled + seen_;
-  // What was whole before the budget was spent is answered like any other.
-  const bool partial = spent_ && own == static_cast<int>(ExitCode::kInterrupted);
-  return partial ? static_cast<int>(kBudgetSpent) : own;
+  return spent_ ? status_where_spent(own) : own;
 }
 
 void Watch::limit(const Budget& budget) {
@@ -142,8 +148,7 @@ void Watch::look_at_budget(Clock::time_point now) {
   spent_ = true;
   seen_at_ = now;
   clear_line();
-  write_now(STDERR_FILENO, late ? fmt::format("warning: --time-limit {} is reached\n",
-                                              format_quantity(*budget_.seconds, UnitKind::kSeconds, 3))
+  write_now(STDERR_FILENO, late ? time_limit_reached(*budget_.seconds)
                                 : fmt::format("warning: --memory-limit {} is reached\n",
                                               format_quantity(*budget_.bytes, UnitKind::kBytes, 3)));
 }

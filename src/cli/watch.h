@@ -13,6 +13,11 @@
 
 namespace scalecalc::cli {
 
+/// Where the time or memory that a question may take is spent: what becomes of a command's own exit status, as what was
+/// whole before is answered like any other, and the line that says so.
+int status_where_spent(int own);
+std::string time_limit_reached(double seconds);
+
 /// From its making on, these signals ask the command to end with what is known (`Environment::interrupted`). If
 /// nothing is written soon after, nothing is known: a line says so, unfinished files are removed and the process ends;
 /// so it does on a second signal. One of them in a process, made before any thread; it fills in the environment.

@@ -214,7 +214,11 @@ ExpertChances ExpertChances::zipf(const MoeSpec& moe, double alpha) {
 
 double ExpertChances::touched(double tokens) const {
   double out = 0;
-  for (const double log_missed : log_missed_) out -= std::expm1(tokens * log_missed);
+  constexpr double kCertain = -40;  // beyond, e^x - 1 is -1 to the last bit
+  for (const double log_missed : log_missed_) {
+    const double missed = tokens * log_missed;
+    out -= missed < kCertain ? -1 : std::expm1(missed);
+  }
   return out;
 }
 

@@ -4,6 +4,9 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task.h>
 #include <tbb/task_arena.h>
+#include <unistd.h>
+
+#include <atomic>
 
 #include "base/heap.h"
 
@@ -16,8 +19,16 @@ struct Threads::Arena {
 
 unsigned usable_cores() { return static_cast<unsigned>(tbb::info::default_concurrency()); }
 
+bool threads_are_here() {
+  static std::atomic<pid_t> owner = 0;
+  const pid_t self = ::getpid();
+  pid_t found = 0;
+  return owner.compare_exchange_strong(found, self) || found == self;
+}
+
 Threads::Threads(std::size_t count)
-    : count_(count > 0                                 ? count
+    : count_(!threads_are_here()                       ? 1
+             : count > 0                               ? count
              : tbb::task::current_context() != nullptr ? 1
                                                        : usable_cores()) {
   if (count_ > 1) arena_ = std::make_unique<Arena>(count_);

@@ -9,6 +9,8 @@ namespace scalecalc {
 
 /// Cores that the process may use.
 unsigned usable_cores();
+/// Whether other threads may be used: not in a process that was forked off one that did, which has none of them.
+bool threads_are_here();
 
 class Threads {
  public:

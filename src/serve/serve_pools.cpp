@@ -2,6 +2,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <queue>
+#include <utility>
 
 #include "base/scalar.h"
 #include "network/slice.h"
@@ -15,9 +17,6 @@ namespace scalecalc {
 namespace {
 
 constexpr double kPerHourAndMillion = 1e6 / 3600;
-
-/// Chips of a replica that each keep a part of a sequence's cache.
-double cache_ranks(const ServeCandidate& c) { return to_double(c.layout.replica_chips()) / c.memory.sequence_groups(); }
 
 bool known(const std::optional<double>& a, const std::optional<double>& b) { return a && b; }
 
@@ -39,7 +38,7 @@ std::vector<ServeSearch::Pool> ServeSearch::prefill_pools(const std::vector<std:
                       .ttft = prefill + draft_prompt(c),
                       .occupancy = prompt_occupancy(c),
                       .chips = count,
-                      .ranks = cache_ranks(c),
+                      .ranks = c.cache_ranks(),
                       .link = pool_link(chips)};
       const auto beats = [](const Pool& a, const Pool& b) {
         return a.ttft <= b.ttft && a.occupancy <= b.occupancy && a.ranks >= b.ranks;
@@ -71,11 +70,13 @@ void ServeSearch::on_pools(std::int64_t chips) {
   std::vector<std::vector<ServeCandidate>> decode;
   for (const std::int64_t size : sizes) decode.push_back(candidates(size, fix, max));
   std::vector<Split> all = splits(chips, pools, decode);
+  std::map<const std::vector<ServeCandidate>*, double> most;
+  for (const std::vector<ServeCandidate>& of_size : decode) {
+    for (const ServeCandidate& c : of_size) most[&of_size] = std::max(most[&of_size], c.most);
+  }
   double largest = 0;
   for (const Split& split : all) {
-    for (const ServeCandidate& c : *split.decode) {
-      largest = std::max(largest, std::min(most(c.memory) * to_double(split.replicas), kMostSequences));
-    }
+    largest = std::max(largest, std::min(most[split.decode] * to_double(split.replicas), kMostSequences));
   }
   for (const double batch : batches(largest)) {
     if (should_stop(stop_)) return;
@@ -113,15 +114,25 @@ std::vector<ServeSearch::Split> ServeSearch::splits(std::int64_t chips, const st
   return out;
 }
 
-/// The first token comes from the prefill pool, the second after the transfer.
-ServeSearch::Times ServeSearch::decode_times(const ServeCandidate& c, double each, const Split& split) const {
-  Times out;
+/// A step takes what it takes with the sequences of the fullest rank; a draft's ranks are others.
+const ServeCandidate::Decoded& ServeSearch::decoded(const ServeCandidate& c, double each) const {
+  const auto [at, is_new] = c.decoded.try_emplace(speculator_ ? each : std::ceil(each / serve_lanes(c.layout)));
+  ServeCandidate::Decoded& out = at->second;
+  ++evaluated_;
+  if (!is_new) return out;
   if (speculator_) {
     out.speculation = speculator_->figures(c.layout, *c.slice, c.cost, each, load_.context);
     out.tpot = (out.speculation->draft_s + out.speculation->verify_s) / out.speculation->tokens_per_step;
   } else {
     out.tpot = c.cost.decode_step(each, load_.context).total().value();
   }
+  return out;
+}
+
+/// The first token comes from the prefill pool, the second after the transfer.
+ServeSearch::Times ServeSearch::decode_times(const ServeCandidate& c, double each, const Split& split) const {
+  const ServeCandidate::Decoded& step = decoded(c, each);
+  Times out{.tpot = step.tpot, .speculation = step.speculation};
   out.prefill = split.pool->prefill;
   out.ttft = split.pool->ttft;
   out.request = out.ttft + transfer_time(split, c) + (load_.generate - 1) * out.tpot;
@@ -170,55 +181,134 @@ double ServeSearch::pool_gain(const Split& split, const ServeCandidate& c, doubl
   return pool_gain(split, replicas * to_double(c.layout.chips()), rate_of(each, t) * replicas, t, true);
 }
 
+/// A rank's sequences in ranges, each `growth` times as long as it is far: no more of a range leave than its most in
+/// the time of its fewest. Whatever pool feeds them, so that limits on the first token and the whole request bind only
+/// through the tokens.
+ServeSearch::Front ServeSearch::front(const std::vector<ServeCandidate>& decode, double growth) const {
+  Front all;
+  for (const ServeCandidate& c : decode) {
+    const double stages = to_double(c.layout.pp), most = most_on_a_rank(c);
+    for (double low = 1, next = 0; (low - 1) * stages < most; low = next) {
+      next = std::max(low + 1, std::floor(low * growth));
+      const Times t{.tpot = decoded(c, on_replica(c, (low - 1) * stages + 1)).tpot};
+      if (!meets(0, t.tpot, (load_.generate - 1) * t.tpot)) break;
+      all.push_back({rate_of(on_replica(c, std::min((next - 1) * stages, most)), t), t.tpot});
+    }
+  }
+  std::sort(all.begin(), all.end(), [](const Reached& a, const Reached& b) {
+    return a.tpot != b.tpot ? a.tpot < b.tpot : a.requests > b.requests;
+  });
+  Front out;
+  for (const Reached& r : all) {
+    if (out.empty() || r.requests > out.back().requests) out.push_back(r);
+  }
+  return out;
+}
+
+/// A gain grows with the requests and falls with the time of a token.
+double ServeSearch::most_gain(const Split& split, const Front& front) const {
+  const double replicas = to_double(split.replicas);
+  const double chips = replicas * to_double(split.decode->front().layout.chips());
+  double out = std::numeric_limits<double>::lowest();
+  for (const Reached& r : front) {
+    const Times t{.tpot = r.tpot, .request = split.pool->ttft + (load_.generate - 1) * r.tpot};
+    out = std::max(out, pool_gain(split, chips, replicas * r.requests, t, false));
+  }
+  return out;
+}
+
 /// Of the fastest step of any layout and the most requests a second: the time of a step does not fall with the batch,
 /// so between two batches no more leave than the larger would in the time of the smaller.
 void ServeSearch::promise(std::vector<Split>& splits) {
-  std::map<const std::vector<ServeCandidate>*, std::pair<double, Times>> known;
+  std::map<const std::vector<ServeCandidate>*, Reached> known;
   for (Split& split : splits) {
     const auto [at, is_new] = known.try_emplace(split.decode);
-    auto& [requests, least] = at->second;
-    if (is_new) least.tpot = std::numeric_limits<double>::infinity();
+    Reached& most = at->second;
+    if (is_new) most.tpot = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; is_new && i < split.decode->size(); ++i) {
       const ServeCandidate& c = (*split.decode)[i];
-      const double all = std::min(most(c.memory), kMostSequences);
+      const double all = std::min(c.most, kMostSequences);
       for (double each = 1; each <= all; each *= 2) {
-        const Times t = decode_times(c, each, split);
-        ++evaluated_;
-        requests = std::max(requests, rate_of(std::min(2 * each, all), t));
-        least.tpot = std::min(least.tpot, t.tpot);
+        const Times t{.tpot = decoded(c, each).tpot};
+        most.requests = std::max(most.requests, rate_of(std::min(2 * each, all), t));
+        most.tpot = std::min(most.tpot, t.tpot);
       }
     }
-    least.request = split.pool->ttft + (load_.generate - 1) * least.tpot;
-    const double replicas = to_double(split.replicas);
-    const double chips = replicas * to_double(split.decode->front().layout.chips());
-    split.promise = pool_gain(split, chips, replicas * requests, least, false);
+    split.promise = most_gain(split, {most});
+  }
+}
+
+/// No split gains more with as many sequences on a replica, if a token takes no less than `tpot`.
+ServeSearch::Times ServeSearch::at_best(const Split& split, double each, double tpot) const {
+  Times out{.tpot = tpot, .ttft = split.pool->ttft};
+  out.request = out.ttft + (load_.generate - 1) * tpot;
+  const double replicas = to_double(split.replicas);
+  const double chips = replicas * to_double(split.decode->front().layout.chips());
+  out.gain = pool_gain(split, chips, rate_of(each, out) * replicas, out, false);
+  out.gain += kRounding * std::abs(out.gain);
+  return out;
+}
+
+/// Whether something of no more gain and no less time may take the place of one that is kept.
+bool ServeSearch::may_lead(const Leaders& leaders, const Times& bound) const {
+  const auto open = [&](const SplitChoice& kept) {
+    return kept.split == nullptr || bound.gain >= kept.fed.gain - kSame * std::abs(kept.fed.gain);
+  };
+  const Times& fastest = leaders.fastest.choice.times;
+  return open(leaders.best) || bound.tpot < fastest.tpot || (bound.tpot == fastest.tpot && bound.gain > fastest.gain) ||
+         (limited() && (bound.ttft < leaders.soonest.choice.times.ttft || (meets(bound) && open(leaders.meeting))));
+}
+
+/// `group`: a decode pool beside each of the prefill pools. A step takes no less than one of fewer sequences, of which
+/// the powers of two are worked out once for all batches; what cannot lead even so is not asked.
+void ServeSearch::best_of_group(std::span<const Split> group, double each, Leaders& leaders) {
+  struct Option {
+    const ServeCandidate* candidate;
+    double tpot;  ///< no more than it takes
+  };
+  const double below = std::exp2(std::floor(std::log2(std::max(each, 1.0))));
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<Option> options;
+  for (const ServeCandidate& c : *group.front().decode) {
+    if (std::ceil(each) > c.most) continue;
+    options.push_back({&c, decoded(c, below).tpot});
+    least = std::min(least, options.back().tpot);
+  }
+  if (options.empty()) return;
+  for (const Split& split : group) {
+    if (!may_lead(leaders, at_best(split, each, least))) continue;
+    for (Option& option : options) {
+      if (!may_lead(leaders, at_best(split, each, option.tpot))) continue;
+      const ServeCandidate& c = *option.candidate;
+      Times t = decode_times(c, each, split);
+      option.tpot = t.tpot;
+      t.gain = pool_gain(split, c, each, t);
+      const Choice choice{&c, each, t};
+      const auto take = [&](SplitChoice& kept, bool better) {
+        if (kept.split == nullptr || better) kept = {&split, choice, t};
+      };
+      offer(leaders.best, split, choice, each);
+      const Times& fastest = leaders.fastest.choice.times;
+      take(leaders.fastest, t.tpot < fastest.tpot || (t.tpot == fastest.tpot && t.gain > fastest.gain));
+      if (limited() && meets(t)) offer(leaders.meeting, split, choice, each);
+      take(leaders.soonest, t.ttft < leaders.soonest.choice.times.ttft);
+    }
   }
 }
 
 /// With this batch: what gains most, the one whose tokens come fastest, and under limits the one that gains most within
 /// them or comes nearest.
 void ServeSearch::best_of_batch(const std::vector<Split>& splits, double batch) {
-  SplitChoice best, fastest, meeting, soonest;
-  for (const Split& split : splits) {
-    const double each = batch / to_double(split.replicas);
-    for (const ServeCandidate& c : *split.decode) {
-      if (std::ceil(each) > most(c.memory)) continue;
-      Times t = decode_times(c, each, split);
-      ++evaluated_;
-      t.gain = pool_gain(split, c, each, t);
-      const Choice choice{&c, each, t};
-      const auto take = [&](SplitChoice& kept, bool better) {
-        if (kept.split == nullptr || better) kept = {&split, choice, t};
-      };
-      offer(best, split, choice, each);
-      const Times& least = fastest.choice.times;
-      take(fastest, t.tpot < least.tpot || (t.tpot == least.tpot && t.gain > least.gain));
-      if (limited() && meets(t)) offer(meeting, split, choice, each);
-      take(soonest, t.ttft < soonest.choice.times.ttft);
-    }
+  Leaders leaders;
+  for (auto first = splits.begin(); first != splits.end();) {
+    const auto last = std::find_if(first, splits.end(), [&](const Split& s) {
+      return s.decode != first->decode || s.replicas != first->replicas;
+    });
+    best_of_group({first, last}, batch / to_double(first->replicas), leaders);
+    first = last;
   }
-  std::vector<const SplitChoice*> kept{&best, &fastest, &meeting};
-  if (limited() && meeting.split == nullptr) kept.push_back(&soonest);
+  std::vector<const SplitChoice*> kept{&leaders.best, &leaders.fastest, &leaders.meeting};
+  if (limited() && leaders.meeting.split == nullptr) kept.push_back(&leaders.soonest);
   std::vector<std::pair<const Split*, const ServeCandidate*>> told;
   for (const SplitChoice* choice : kept) {
     const std::pair which(choice->split, choice->choice.candidate);
@@ -228,30 +318,85 @@ void ServeSearch::best_of_batch(const std::vector<Split>& splits, double batch) 
   }
 }
 
-/// The best of every batch, layout and split; what promises most comes first.
+/// The best layout and batch of a split, if it gains more than `known`.
+ServeSearch::Choice ServeSearch::best_of_split(const Split& split, double known) {
+  const auto wanted = [&](const ServeCandidate& c, double sequences, const Times& t) {
+    return rate_of(on_replica(c, sequences), t) * to_double(split.replicas);
+  };
+  return best_choice(
+      *split.decode,
+      [&](const ServeCandidate& c, double sequences) {
+        Times out = decode_times(c, on_replica(c, sequences), split);
+        out.saturated = wanted(c, sequences, out) * split.pool->occupancy >= split.room;
+        return out;
+      },
+      [&](const ServeCandidate& c, double n, const Times& t) { return pool_gain(split, c, on_replica(c, n), t); },
+      [&](const ServeCandidate& c, double n, const Times& t) {
+        return pool_gain(split, to_double(split.replicas * c.layout.chips()), wanted(c, n, t), t, false);
+      },
+      known);
+}
+
+/// What the decode replicas of splits reach, each found once for all that may feed them: in long ranges of sequences
+/// first, and one by one where that leaves open which split is best.
+class ServeSearch::Fronts {
+ public:
+  explicit Fronts(const ServeSearch& search) : search_(search) {}
+
+  void bound(Split& split) { split.most = search_.most_gain(split, of(split, kLong, long_)); }
+  /// False if it is as near as it gets.
+  bool sharpen(Split& split) {
+    if (std::exchange(split.sharp, true)) return false;
+    split.most = search_.most_gain(split, of(split, 1, each_));
+    return true;
+  }
+
+ private:
+  using OfDecode = std::map<const std::vector<ServeCandidate>*, Front>;
+  static constexpr double kLong = 1.25;
+
+  const Front& of(const Split& split, double growth, OfDecode& known) {
+    const auto [at, is_new] = known.try_emplace(split.decode);
+    if (is_new) at->second = search_.front(*split.decode, growth);
+    return at->second;
+  }
+
+  const ServeSearch& search_;
+  OfDecode long_, each_;
+};
+
+/// The best of every batch, layout and split. First how much is gained, from those that may gain most; then, of those
+/// that gain as much, the one that promises most.
 void ServeSearch::best_of_splits(std::vector<Split>& splits) {
   promise(splits);
   std::stable_sort(splits.begin(), splits.end(), [](const Split& a, const Split& b) { return a.promise > b.promise; });
+  Fronts fronts(*this);
+  const auto less = [](const Split* a, const Split* b) { return a->most < b->most; };
+  std::priority_queue<Split*, std::vector<Split*>, decltype(less)> open(less);
+  for (Split& split : splits) {
+    fronts.bound(split);
+    open.push(&split);
+  }
   SplitChoice best;
-  best.choice.times.gain = std::numeric_limits<double>::lowest();
-  for (const Split& split : splits) {
+  double& gain = best.choice.times.gain;
+  gain = std::numeric_limits<double>::lowest();
+  const auto may_gain = [&](const Split& split) { return split.most > gain + kSame / 2 * std::abs(gain); };
+  while (!open.empty() && may_gain(*open.top())) {
     if (should_stop(stop_)) return;
-    if (best.split != nullptr && split.promise <= best.choice.times.gain) break;
-    const auto wanted = [&](const ServeCandidate& c, double sequences, const Times& t) {
-      return rate_of(on_replica(c, sequences), t) * to_double(split.replicas);
-    };
-    const Choice found = best_choice(
-        *split.decode,
-        [&](const ServeCandidate& c, double sequences) {
-          Times out = decode_times(c, on_replica(c, sequences), split);
-          out.saturated = wanted(c, sequences, out) * split.pool->occupancy >= split.room;
-          return out;
-        },
-        [&](const ServeCandidate& c, double n, const Times& t) { return pool_gain(split, c, on_replica(c, n), t); },
-        [&](const ServeCandidate& c, double n, const Times& t) {
-          return pool_gain(split, to_double(split.replicas * c.layout.chips()), wanted(c, n, t), t, false);
-        },
-        best.choice.times.gain);
+    Split& split = *open.top();
+    open.pop();
+    if (fronts.sharpen(split)) {
+      open.push(&split);
+      continue;
+    }
+    const Choice found = best_of_split(split, gain);
+    if (found.candidate != nullptr) gain = found.times.gain;
+  }
+  gain -= kRounding * std::abs(gain);
+  for (Split& split : splits) {
+    if (should_stop(stop_)) return;
+    if (!may_gain(split) || (fronts.sharpen(split) && !may_gain(split))) continue;
+    const Choice found = best_of_split(split, gain);
     if (found.candidate != nullptr) best = {&split, found, {}};
   }
   if (best.split == nullptr) return;
@@ -275,10 +420,10 @@ void ServeSearch::settle_ties(const std::vector<Split>& splits, SplitChoice& bes
   const double least = best.fed.gain - kSame * std::abs(best.fed.gain);
   for (const Split& split : splits) {
     if (should_stop(stop_) || split.promise < least) return;
+    if (split.most + kRounding * std::abs(split.most) < least) continue;
     for (const ServeCandidate& c : *split.decode) {
       const double sequences = most_on_a_rank(c), each = on_replica(c, sequences);
       Times t = decode_times(c, each, split);
-      ++evaluated_;
       t.gain = pool_gain(split, c, each, t);
       if (t.gain < least) continue;
       const Times times = fed(split, c, each, t).times;
@@ -322,7 +467,7 @@ void ServeSearch::keep_beside(const Split& split, const Choice& choice, double a
                  .decode_replicas = split.replicas,
                  .prefill_layout = pool.layout,
                  .ratio = wanted / replicas * pool.occupancy,
-                 .transfer_bytes = moved_bytes(c),
+                 .transfer_bytes = c.moved,
                  .transfer_s = transfer_time(split, c),
                  .transfer_tier = system_.hw->network[pool_tier(split.chips)].name};
   const bool apart = answer_.prefill_system.has_value();
@@ -381,17 +526,13 @@ std::size_t ServeSearch::pool_tier(std::int64_t chips) const {
 
 TierRates<double> ServeSearch::pool_link(std::int64_t chips) const { return basis_.network.tiers[pool_tier(chips)]; }
 
-/// Every rank of a decode replica gets what it keeps of a prompt's cache, heads that several keep several times.
-double ServeSearch::moved_bytes(const ServeCandidate& c) const {
-  return c.memory.sequence_bytes(load_.prompt + load_.cached) * cache_ranks(c);
-}
-
-/// The ranks that have the cache send at once, those that get it receive at once; the slower end paces them.
+/// Every rank of a decode replica gets what it keeps of a prompt's cache, heads that several keep several times. The
+/// ranks that have the cache send at once, those that get it receive at once; the slower end paces them.
 double ServeSearch::transfer_time(const Split& split, const ServeCandidate& c) const {
-  const double bytes = moved_bytes(c);
+  const double bytes = c.moved;
   const TierRates<double>& from = split.pool->link;
   const double sends = bytes / (from.bandwidth.value() * split.pool->ranks);
-  const double receives = bytes / (split.link.bandwidth.value() * cache_ranks(c));
+  const double receives = bytes / (split.link.bandwidth.value() * c.cache_ranks());
   return std::max(from.latency.value(), split.link.latency.value()) + std::max(sends, receives);
 }
 

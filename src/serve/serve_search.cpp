@@ -197,14 +197,14 @@ std::vector<ServePoint> ServeSearch::run() {
 
 std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, const ServePins& fix, const ServePins& max) {
   std::vector<ServeCandidate> out;
-  std::vector<Slice> found = slices_of(*system_.hw, chips, 1);
-  if (found.empty()) return out;
+  std::vector<Slice> slices = slices_of(*system_.hw, chips, 1);
+  if (slices.empty()) return out;
   // Long boxes of the same count only lose links.
   const auto longest = [](const Slice& s) {
     return s.shape.empty() ? 0 : *std::max_element(s.shape.begin(), s.shape.end());
   };
   slices_.push_back(std::make_unique<Slice>(*std::min_element(
-      found.begin(), found.end(), [&](const Slice& a, const Slice& b) { return longest(a) < longest(b); })));
+      slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) { return longest(a) < longest(b); })));
   const Slice& slice = *slices_.back();
   for (const ServeLayout& layout :
        serve_layouts(*answer_.model, *system_.hw, chips, fix, max, serving_.redundant_experts)) {
@@ -215,7 +215,8 @@ std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, const Se
     }
     ++layouts_;
     ServeMemory memory(basis_, layout, speculator_ ? speculator_->memory(layout) : ServeMemory::Draft{});
-    if (most(memory) < 1) {
+    const double most = memory.max_batch(reserved_);
+    if (most < 1) {
       const double needed = memory.parts(1, memory.least_context(load_.context)).total() + memory.withheld();
       if (!shortage_ || needed < shortage_->nearest) {
         shortage_ = BindingLimit{"memory", memory.capacity(), needed,
@@ -226,7 +227,9 @@ std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, const Se
     if (placed(*system_.hw, slice, layout).empty()) continue;
     const Placement placement = best_placement(basis_, layout, slice);
     ServingCost<double> cost(basis_, layout, slice, placement);
-    out.push_back({layout, &slice, placement, std::move(memory), std::move(cost), nullptr});
+    ServeCandidate found{layout, &slice, placement, std::move(memory), std::move(cost), most};
+    found.moved = found.memory.sequence_bytes(load_.prompt + load_.cached) * found.cache_ranks();
+    out.push_back(std::move(found));
   }
   return out;
 }
@@ -243,6 +246,7 @@ std::vector<double> ServeSearch::batches(double largest) const {
 /// [SERVE-ENCODE] Texts in flight pass in groups, of as many as a step takes tokens of; one group follows the other.
 ServeSearch::Times ServeSearch::times(const ServeCandidate& c, double batch) const {
   Times out;
+  ++evaluated_;
   if (one_pass_) {
     const double texts = texts_of_a_pass(answer_, serving_, c.layout, batch);
     out.prefill = c.cost.step(pass_of(answer_, texts)).total().value();
@@ -310,12 +314,12 @@ bool ServeSearch::better(const Times& a, const Times& b) {
 
 /// Each rank of a stage with so many, or as many as fit: fewer take no less time.
 double ServeSearch::on_replica(const ServeCandidate& c, double sequences) const {
-  return std::min(sequences * serve_lanes(c.layout) / to_double(c.layout.pp), most(c.memory));
+  return std::min(sequences * serve_lanes(c.layout) / to_double(c.layout.pp), c.most);
 }
 
 /// Of a stage, where a replica has as many as fit.
 double ServeSearch::most_on_a_rank(const ServeCandidate& c) const {
-  return std::ceil(std::min(most(c.memory), kMostSequences) * to_double(c.layout.pp) / serve_lanes(c.layout));
+  return std::ceil(std::min(c.most, kMostSequences) * to_double(c.layout.pp) / serve_lanes(c.layout));
 }
 
 /// Times do not fall with the sequences: what meets the limits is found by bisection, and a range gains at most what
@@ -333,7 +337,6 @@ ServeSearch::Choice ServeSearch::best_choice(const std::vector<ServeCandidate>& 
   std::priority_queue<Batches> open;
   const auto ask = [&](const ServeCandidate& c, double sequences) {
     Times out = times_of(c, sequences);
-    ++evaluated_;
     out.gain = gain_of(c, sequences, out);
     return out;
   };
@@ -381,7 +384,7 @@ void ServeSearch::on_shared_chips(std::int64_t chips) {
   const std::vector<ServeCandidate> all = candidates(chips, q_.fix, q_.max);
   double largest = 0;
   for (const ServeCandidate& c : all) {
-    largest = std::max(largest, std::min(most(c.memory) * to_double(c.layout.dp), kMostSequences));
+    largest = std::max(largest, std::min(c.most * to_double(c.layout.dp), kMostSequences));
   }
   for (const double batch : batches(largest)) {
     if (should_stop(stop_)) return;
@@ -404,9 +407,8 @@ void ServeSearch::best_of_batch(const std::vector<ServeCandidate>& all, double b
   Choice best, fastest, meeting, soonest;
   for (const ServeCandidate& c : all) {
     const double each = batch / to_double(c.layout.dp);
-    if (std::ceil(each) > most(c.memory)) continue;
+    if (std::ceil(each) > c.most) continue;
     Times t = times(c, each);
-    ++evaluated_;
     t.gain = gain(batch, t);
     const auto offer = [&](Choice& choice, bool better) {
       if (choice.candidate == nullptr || better) choice = {&c, each, t};
@@ -467,12 +469,12 @@ ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_
   const double kept = one_pass_ ? texts : each;
   out.memory = c.memory.parts(kept, load_.context);
   out.capacity = c.memory.capacity();
-  out.max_batch = most(c.memory) * to_double(replicas);
+  out.max_batch = c.most * to_double(replicas);
   out.memory_rule = c.memory.equation(kept, load_.context);
   out.bound_by = cause_of(out.time);
   out.speculation = t.speculation;
   if (out.speculation) {
-    speculator_->find_break_even(*out.speculation, c.layout, *c.slice, c.cost, most(c.memory), load_.context);
+    speculator_->find_break_even(*out.speculation, c.layout, *c.slice, c.cost, c.most, load_.context);
   }
   pay(out,
       one_pass_ ? to_double(chips) / out.requests_per_s : prompt_occupancy(c) * to_double(c.layout.replica_chips()));

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "network/tier_rates.h"
@@ -88,12 +89,24 @@ struct ServeCandidate {
   Placement placement;
   ServeMemory memory;
   ServingCost<double> cost;
+  double most = 0;   ///< sequences of a replica that fit by the engine's rule
+  double moved = 0;  ///< bytes of a prompt's cache, as often as ranks keep it
+
+  /// A decode step, worked out once for all pools and batches that come to it; by its sequences.
+  struct Decoded {
+    double tpot = 0;
+    std::optional<SpeculationFigures> speculation;
+  };
+  mutable std::unordered_map<double, Decoded> decoded;
 
   /// The same at either end of the coefficients' uncertainty; made for layouts that are shown.
   struct Beside {
     ServingCost<double> fast, slow;
   };
   mutable std::shared_ptr<Beside> beside;
+
+  /// Chips of a replica that each keep a part of a sequence's cache.
+  double cache_ranks() const { return static_cast<double>(layout.replica_chips()) / memory.sequence_groups(); }
 };
 
 /// What a draft model adds to a step; see Speculator.
@@ -113,6 +126,7 @@ class ServeSearch {
   std::vector<ServePoint> run();
 
   std::size_t layouts() const { return layouts_; }
+  /// Times asked for, of a layout with a number of sequences, those that were known already too.
   std::size_t evaluated() const { return evaluated_; }
   /// Nothing fits: the least bytes a chip would need, and the layout; absent if something does or no layout is legal.
   const std::optional<BindingLimit>& shortage() const { return shortage_; }
@@ -149,9 +163,11 @@ class ServeSearch {
     double least = 1;  ///< and fewest
     const std::vector<ServeCandidate>* decode = nullptr;
     std::int64_t replicas = 1;
-    std::int64_t chips = 0;  ///< of the deployment
-    TierRates<double> link;  ///< of a decode rank
-    double promise = 0;      ///< no less than it gains
+    std::int64_t chips = 0;                               ///< of the deployment
+    TierRates<double> link;                               ///< of a decode rank
+    double promise = 0;                                   ///< no less than it gains
+    double most = std::numeric_limits<double>::lowest();  ///< the same, nearer, of what meets the limits
+    bool sharp = false;                                   ///< `most`: every number of sequences was looked at
   };
   /// What a split comes to: where prompts limit the rate, no more sequences decode than they feed.
   struct Fed {
@@ -164,6 +180,10 @@ class ServeSearch {
     const Split* split = nullptr;
     Choice choice;
     Times fed;  ///< as the sequences that are fed have them
+  };
+  /// What is kept of one batch.
+  struct Leaders {
+    SplitChoice best, fastest, meeting, soonest;
   };
   std::vector<ServeCandidate> candidates(std::int64_t chips, const ServePins& fix, const ServePins& max);
   std::vector<double> batches(double largest) const;
@@ -185,14 +205,27 @@ class ServeSearch {
   std::vector<Pool> prefill_pools(const std::vector<std::int64_t>& sizes, std::int64_t chips);
   std::vector<Split> splits(std::int64_t chips, const std::vector<Pool>& pools,
                             const std::vector<std::vector<ServeCandidate>>& decode) const;
+  const ServeCandidate::Decoded& decoded(const ServeCandidate& candidate, double replica_batch) const;
   Times decode_times(const ServeCandidate& candidate, double replica_batch, const Split& split) const;
+  Times at_best(const Split& split, double replica_batch, double tpot) const;
   double rate_of(double replica_batch, const Times& times) const;
   double prefills(const Split& split, double decode_chips, double wanted) const;
   double pool_price(const Split& split, double decode_chips, double prefill_replicas) const;
   double pool_gain(const Split& split, double decode_chips, double wanted, const Times& times, bool whole) const;
   double pool_gain(const Split& split, const ServeCandidate& candidate, double replica_batch, const Times& times) const;
+  /// What a decode replica reaches within the limits: no less time for a token with no fewer requests.
+  struct Reached {
+    double requests = 0, tpot = 0;
+  };
+  using Front = std::vector<Reached>;
+  Front front(const std::vector<ServeCandidate>& decode, double growth) const;
+  double most_gain(const Split& split, const Front& front) const;
+  class Fronts;
   void promise(std::vector<Split>& splits);
+  bool may_lead(const Leaders& leaders, const Times& bound) const;
+  void best_of_group(std::span<const Split> group, double replica_batch, Leaders& leaders);
   void best_of_batch(const std::vector<Split>& splits, double batch);
+  Choice best_of_split(const Split& split, double known);
   void best_of_splits(std::vector<Split>& splits);
   void keep_beside(const Split& split, const Choice& choice, double each);
   Fed fed(const Split& split, const ServeCandidate& candidate, double asked, const Times& times) const;
@@ -202,13 +235,10 @@ class ServeSearch {
   std::vector<std::int64_t> pool_sizes(std::int64_t chips) const;
   std::size_t pool_tier(std::int64_t chips) const;
   TierRates<double> pool_link(std::int64_t chips) const;
-  double moved_bytes(const ServeCandidate& candidate) const;
   double transfer_time(const Split& split, const ServeCandidate& candidate) const;
   Times times(const ServeCandidate& candidate, double replica_batch) const;
   double draft_prompt(const ServeCandidate& candidate) const;
   double prompt_occupancy(const ServeCandidate& candidate) const;
-  /// Sequences of a replica that fit by the engine's rule.
-  double most(const ServeMemory& memory) const { return memory.max_batch(reserved_); }
   bool meets(double ttft, double tpot, double request) const;
   bool meets(const Times& t) const { return meets(t.ttft, t.tpot, t.request); }
   bool limited() const { return q_.slo_ttft || q_.slo_tpot || q_.slo_request; }
@@ -232,12 +262,13 @@ class ServeSearch {
   std::vector<std::unique_ptr<Slice>> slices_;
   std::unique_ptr<Speculator> speculator_;
   static constexpr double kMostSequences = 65536;
-  static constexpr double kSame = 1e-12;  ///< of gains that tie, relative
+  static constexpr double kSame = 1e-12;      ///< of gains that tie, relative
+  static constexpr double kRounding = 4e-12;  ///< by which bounds are raised: ties, and sums in another order
   std::vector<ServePoint> points_;
   std::optional<BindingLimit> shortage_;
   std::vector<const SupportFact*> refusals_;
   std::size_t layouts_ = 0;
-  std::size_t evaluated_ = 0;
+  mutable std::size_t evaluated_ = 0;
 };
 
 // The front of tokens/s of a chip against tokens/s of a user, or of cost against it.

@@ -29,6 +29,13 @@ try:
     raise SystemExit('it fits')
 except scalecalc.NothingFits as error:
     assert error.answer['plans'] == [], error.answer
+status, output, messages = scalecalc.run('model llama3-8b' + chr(0) + 'x')
+assert status == 2 and not output and 'NUL' in messages, (status, messages)
+try:
+    scalecalc.ask(['train', 'llama3-70b'], hw='h100-sxm' + chr(0) + 'x', chips=64)
+    raise SystemExit('a word was cut')
+except scalecalc.Error as error:
+    assert 'NUL' in str(error), error
 try:
     import pandas
     f = scalecalc.frame('train llama3-70b', hw='h100-sxm', chips=64, top=3)

@@ -147,5 +147,27 @@ TEST(ServeRules, AFrontByThroughputHasNoPrices) {
   EXPECT_FALSE(points[1].pareto);
 }
 
+/// Layouts are asked once for all pools that may feed them: eight times the chips, with 60 times the splits, are not
+/// 200 times the work. Counts of what is asked, whatever a machine's speed.
+TEST(PoolsOfOneKind, WorkGrowsAboutAsTheChips) {
+  for (const ServeObjective objective :
+       {ServeObjective::kKnee, ServeObjective::kThroughput, ServeObjective::kLatency, ServeObjective::kCost}) {
+    const auto evaluated = [&](std::int64_t chips) {
+      ServeQuestion q;
+      q.model = "mixtral-8x7b";
+      q.hardware = {"h100-sxm"};
+      q.disaggregate = Disaggregation::kOn;
+      q.objective = objective;
+      q.chips = chips;
+      q.prompt = 4989;
+      q.generate = 1000;
+      const ServeAnswer answer = serve_answer(q, Catalog{});
+      EXPECT_TRUE(answer.best);
+      return static_cast<double>(answer.evaluated);
+    };
+    EXPECT_LT(evaluated(256), 2 * (256 / 32) * evaluated(32)) << static_cast<int>(objective);
+  }
+}
+
 }  // namespace
 }  // namespace scalecalc
