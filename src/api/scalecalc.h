@@ -17,8 +17,8 @@ typedef struct scalecalc_answer scalecalc_answer;
 
 /* Asks what `scalecalc WORD...` asks, in this process; the words without the program's name. Never null but for want of
  * memory. Threads may ask at the same time, whatever their stacks. Signals, umask and limits of the process are left
- * alone: --time-limit ends this question, --memory-limit is refused. A process that was forked off while others asked is
- * refused (status 71); one that was forked off between questions answers. */
+ * alone: --time-limit ends this question, --memory-limit is refused. A process that was forked off while others asked
+ * is refused (status 71); one that was forked off between questions answers. */
 SCALECALC_API scalecalc_answer* scalecalc_ask(int count, const char* const* words);
 
 /* The exit status of the program: 0 answered, 1 a check failed, 2 a wrong question, 3 nothing fits, ... (manual). */

@@ -37,8 +37,8 @@ std::string in_quotes(std::string_view text);
 /// Columns a UTF-8 text takes on a terminal (wide characters two, combining none).
 std::size_t display_width(std::string_view utf8);
 
-/// Breaks at spaces so that no line is wider than `width` (longer words stay whole). A number stays with the word behind
-/// it, its unit. Lines after the first start with `indent` spaces.
+/// Breaks at spaces so that no line is wider than `width` (longer words stay whole). A number stays with the word
+/// behind it, its unit. Lines after the first start with `indent` spaces.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent = 0);
 
 /// The text with a no-break space behind each number, so that whoever breaks its lines leaves the number with its unit.

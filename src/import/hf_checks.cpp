@@ -110,19 +110,8 @@ constexpr std::array kSwitches{
     Switch{"use_parallel_residual", "attention and MLP side by side", kParallel},
 };
 
-/// Keys that change what is computed or kept, and have one value here. A file that says another is warned of.
-struct OneValue {
-  std::string_view key;
-  std::array<std::string_view, 2> values;
-  std::string_view counted;
-};
-constexpr std::array kOneValue{
-    OneValue{"mamba_ssm_cache_dtype", {"float32", "auto"}, "recurrent states are counted in fp32"},
-    OneValue{"tie_encoder_decoder", {"false", "false"}, "the matrices of encoder and decoder are counted apart"},
-};
-
 /// Keys that change no shape: numerics, rotary settings, tokens, training, generation, how a library runs the model.
-constexpr std::array<std::string_view, 188> kHarmless{"_attn_implementation",
+constexpr std::array<std::string_view, 190> kHarmless{"_attn_implementation",
                                                       "_attn_implementation_autoset",
                                                       "_from_model_config",
                                                       "_name_or_path",
@@ -192,6 +181,7 @@ constexpr std::array<std::string_view, 188> kHarmless{"_attn_implementation",
                                                       "logit_scale",
                                                       "logits_scaling",
                                                       "mamba_hidden_act",
+                                                      "mamba_ssm_cache_dtype",
                                                       "mamba_ssm_dtype",
                                                       "max_length",
                                                       "max_tokenizer_truncation",
@@ -284,6 +274,7 @@ constexpr std::array<std::string_view, 188> kHarmless{"_attn_implementation",
                                                       "task_specific_params",
                                                       "temperature",
                                                       "tf_legacy_loss",
+                                                      "tie_encoder_decoder",
                                                       "time_step_floor",
                                                       "time_step_limit",
                                                       "time_step_max",
@@ -564,15 +555,6 @@ void report_switches(HfReading& r) {
   }
 }
 
-void report_one_values(HfReading& r) {
-  for (const OneValue& one : kOneValue) {
-    const ConfigNode* value = r.keys.text().find(one.key);
-    if (value == nullptr || value->is_null() || r.keys.was_read(*value)) continue;
-    if (value->text == one.values[0] || value->text == one.values[1]) continue;
-    r.keys.warn(fmt::format("'{}' is {} and changes nothing here: {}", one.key, value_text(*value), one.counted));
-  }
-}
-
 void report_layer_types(HfReading& r) {
   const ConfigNode* types = r.keys.text().find("layer_types");
   if (types == nullptr || r.keys.was_read(*types)) return;
@@ -591,8 +573,7 @@ bool is_checked(std::string_view key) {
   return key == "layer_types" || key == "topk_group" ||
          std::find(kExpertStructure.begin(), kExpertStructure.end(), key) != kExpertStructure.end() ||
          std::any_of(kStructure.begin(), kStructure.end(), in_group) ||
-         std::any_of(kSwitches.begin(), kSwitches.end(), [&](const Switch& s) { return s.key == key; }) ||
-         std::any_of(kOneValue.begin(), kOneValue.end(), [&](const OneValue& one) { return one.key == key; });
+         std::any_of(kSwitches.begin(), kSwitches.end(), [&](const Switch& s) { return s.key == key; });
 }
 
 }  // namespace
@@ -601,7 +582,6 @@ void report_unread_keys(HfReading& r) {
   report_structure(r);
   report_expert_structure(r);
   report_switches(r);
-  report_one_values(r);
   report_layer_types(r);
   std::vector<std::string> unknown;
   for (const std::string& key : r.keys.unread()) {

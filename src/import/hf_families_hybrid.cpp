@@ -89,7 +89,7 @@ void read_mamba2(HfReading& r) {
                             r.keys.size_or({"n_groups", "mamba_n_groups"}, 8),
                             r.keys.size_or({"ssm_state_size"}, 128),
                             r.keys.size_or({"conv_kernel", "mamba_d_conv"}, 4, {1, 1000}),
-                            r.keys.size_or({"chunk_size", "mamba_chunk_size"}, 128)};
+                            read_scan_chunk(r, 128)};
   const bool conv_bias = r.keys.flag({"use_conv_bias", "mamba_conv_bias"}, true);
   const bool bias = r.keys.flag({"use_bias"}, false) || r.keys.flag({"mamba_proj_bias"}, false);
   if (bias || !conv_bias) {

@@ -45,11 +45,21 @@ void read_mamba2_block(HfReading& r, std::int64_t d_state, std::int64_t groups) 
                       r.keys.size_or({"mamba_n_groups"}, groups),
                       r.keys.size_or({"mamba_d_state"}, d_state),
                       r.keys.size_or({"mamba_d_conv"}, 4, {1, 1000}),
-                      r.keys.size_or({"chunk_size", "mamba_chunk_size"}, 256)};
+                      read_scan_chunk(r, 256)};
   only_convolution_bias(r, {"mamba_conv_bias"}, {"mamba_proj_bias"});
 }
 
 }  // namespace
+
+Size read_scan_chunk(HfReading& r, std::int64_t otherwise) {
+  const ConfigNode* format = r.keys.find({"mamba_ssm_cache_dtype"});
+  if (format != nullptr && !format->is_null() && format->text != "float32" && format->text != "auto") {
+    r.keys.warn(
+        fmt::format("'mamba_ssm_cache_dtype' is {} and changes nothing here: recurrent states are counted in fp32",
+                    in_quotes(format->text)));
+  }
+  return r.keys.size_or({"chunk_size", "mamba_chunk_size"}, otherwise);
+}
 
 void read_granitemoehybrid(HfReading& r) {
   HfArchitecture& m = r.model;
@@ -124,7 +134,7 @@ void read_pure_mamba2(HfReading& r) {
                       r.keys.size_or({"n_groups"}, 8),
                       r.keys.size_or({"state_size"}, 128),
                       r.keys.size_or({"conv_kernel"}, 4, {1, 1000}),
-                      r.keys.size_or({"chunk_size", "mamba_chunk_size"}, 256)};
+                      read_scan_chunk(r, 256)};
   const Size expand = r.keys.size_or({"expand"}, 2, {1, 64});
   r.keys.find({"intermediate_size"});
   if (m.mamba2->heads.value * m.mamba2->head_dim.value != expand.value * m.d_model.value) {

@@ -39,6 +39,8 @@ void read_d_ff(HfReading& r, DffRule rule, std::int64_t otherwise = 0);
 
 /// attention_bias for queries, keys, values and output.
 void read_attention_bias(HfReading& r, bool otherwise);
+/// The chunk of a Mamba-2 scan; a format of its states that is not counted is warned of.
+Size read_scan_chunk(HfReading& r, std::int64_t otherwise);
 void layernorm(HfReading& r, std::int64_t per_layer, bool bias);
 /// Plain attention, MLP and norms with biases everywhere, as in GPT-2.
 void all_biases(HfReading& r);

@@ -494,11 +494,8 @@ class TrafficSizing {
     for (const ServePoint& p : a_.points) add(p);
     std::vector<const ServePoint*> points;
     std::vector<ReplicaKind> kinds;
-    // Without any price the fewest chips are the cheapest of what is known.
-    const bool by_cost =
-        q_.objective == ServeObjective::kCost && std::any_of(distinct.begin(), distinct.end(), [&](const auto& each) {
-          return a_.systems[each.second->system].usd_per_chip_hour.has_value();
-        });
+    const auto priced = [&](const auto& each) { return a_.systems[each.second->system].usd_per_chip_hour.has_value(); };
+    const bool by_cost = q_.objective == ServeObjective::kCost && std::any_of(distinct.begin(), distinct.end(), priced);
     for (const auto& [key, p] : distinct) {
       if (by_cost && !a_.systems[p->system].usd_per_chip_hour) continue;
       points.push_back(p);
