@@ -91,8 +91,11 @@ std::vector<std::string> by_designation(const std::vector<Labels>& labels, const
   });
   std::vector<std::string> out;
   for (auto& [shared, name] : found) {
-    if (out.size() < kMost && shared == found.front().first) out.push_back(std::move(name));
+    if (shared == found.front().first) out.push_back(std::move(name));
   }
+  // One of them mistyped is that one.
+  if (std::vector<std::string> mistyped = nearest(wrong, out); !mistyped.empty()) return mistyped;
+  out.resize(std::min(out.size(), kMost));
   return out;
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 /// Lines stay lines.
 std::string html_of(const std::string& text) {
-  std::string out = markup_escaped(with_fixed_units(text));
+  std::string out = markup_escaped(text);
   for (std::size_t at = 0; (at = out.find('\n', at)) != std::string::npos;) out.replace(at, 1, "<br>");
   return out;
 }
@@ -134,7 +134,7 @@ class PageText {
       out_ += tag == "li" ? fmt::format("<li class=\"command\">{}</li>\n", command) : command + "\n";
       return;
     }
-    out_ += fmt::format("<{0}{1}>{2}</{0}>\n", tag, class_of(role), html_of(text));
+    out_ += fmt::format("<{0}{1}>{2}</{0}>\n", tag, class_of(role), html_of(with_fixed_units(text)));
   }
 
   void head() {

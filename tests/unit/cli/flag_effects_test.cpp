@@ -182,13 +182,23 @@ struct FlagReply {
   std::string errors;
 };
 
+/// The text but for the commands that it offers, which repeat every flag.
+std::string without_commands(const std::string& text) {
+  std::istringstream lines(text);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  scalecalc ")) out += line + '\n';
+  }
+  return out;
+}
+
 FlagReply ask_flag(std::vector<std::string> words, bool json) {
   std::ostringstream out;
   std::ostringstream err;
   Environment env{.out = out, .err = err};
   if (json) words.emplace_back("--json");
   FlagReply reply{run(words, env), "", ""};
-  reply.answer = std::move(out).str();
+  reply.answer = without_commands(std::move(out).str());
   reply.errors = std::move(err).str();
   if (!json || reply.exit == 2) return reply;
   nlohmann::json document = nlohmann::json::parse(reply.answer);

@@ -17,6 +17,7 @@ struct ChannelUse {
 
 /// Nothing for a channel that no roofline asks for: levels of cache, tiers beyond the second, a whole node's egress.
 std::optional<ChannelUse> use_of(const std::string& channel, const HardwareSpec& hw) {
+  if (channel == "node_egress") return std::nullopt;
   if (channel == "hbm") return ChannelUse{};
   if (channel == "vmem") return ChannelUse{.from = OperandHome::kVmem};
   if (channel == "pcie") return ChannelUse{.from = OperandHome::kHost};
