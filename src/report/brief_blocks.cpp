@@ -84,7 +84,7 @@ Block in_full(Block block) {
 
 std::string software_text(std::string_view software, const TrainQuestion& question) {
   const std::string why = question.ideal           ? "--efficiency ideal: the pure roofline"
-                          : question.stack.empty() ? "default for this model and chip; --stack NAME chooses another"
+                          : question.stack.empty() ? "default; --stack NAME chooses another"
                                                    : "--stack " + question.stack;
   return fmt::format("software: {} ({})", software, why);
 }

@@ -22,7 +22,7 @@ Block brief_memory_block(std::string title, std::vector<std::pair<std::string, d
 std::string accuracy_text(const Efficiency& efficiency);
 /// A block that a brief answer leaves out.
 Block in_full(Block block);
-/// "software: torchtitan 2026-08 (default for this model and chip; --stack NAME chooses another)", or what was typed.
+/// "software: torchtitan 2026-08 (default; --stack NAME chooses another)", or what was typed.
 std::string software_text(std::string_view software, const TrainQuestion& question);
 /// Flags of the assumptions that decide about any training job.
 std::vector<std::string> deciding_of_training();

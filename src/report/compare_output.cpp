@@ -113,6 +113,11 @@ class RunOutput {
     const ComparedSystem* least = first(&ComparedSystem::rank_cost);
     const std::string line = cheapest_line(rows_, least == nullptr ? "" : compact_usd(*least->usd));
     if (!line.empty()) out_.summary.push_back({line, Role::kGood});
+    std::vector<std::pair<std::string, std::string>> software;
+    for (const ComparedRun& row : c_.systems) {
+      if (row.answered()) software.emplace_back(row.label, row.sized->machine.software);
+    }
+    if (const std::string said = software_line(software, "--stack"); !said.empty()) out_.summary.push_back({said});
     add_unranked(out_, rows_);
   }
 
@@ -172,7 +177,7 @@ class RunOutput {
     std::vector<Cell> axes;
     for (const std::int64_t axis : plan.slice.shape) axes.emplace_back(to_double(axis));
     f.push_back(list_figure("shape", "", std::move(axes)));
-    f.push_back(text_figure("software", "software", row.sized->machine.software, 1));
+    f.push_back(text_figure("software", "", row.sized->machine.software));
     f.push_back(text_figure("layout_text", "layout", degrees_text(plan.layout), 6));
     for (const LayoutDimension& d : layout_dimensions()) f.push_back(dimension_figure(d, plan.layout));
   }

@@ -91,6 +91,22 @@ void add_expectations(Output& output, const std::vector<ExpectationResult>& resu
   output.blocks.push_back(std::move(block));
 }
 
+std::string software_line(const std::vector<std::pair<std::string, std::string>>& of_rows, std::string_view flag) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;  // in the order of the rows
+  for (const auto& [label, software] : of_rows) {
+    const auto at =
+        std::find_if(found.begin(), found.end(), [&, &of = software](const auto& known) { return known.first == of; });
+    (at != found.end() ? *at : found.emplace_back(software, std::vector<std::string>{})).second.push_back(label);
+  }
+  if (found.empty()) return "";
+  std::vector<std::string> out;
+  for (const auto& [software, labels] : found) {
+    out.push_back(found.size() == 1 ? software : fmt::format("{} ({})", software, join(labels, ", ")));
+  }
+  const bool engines = flag == "--engine";
+  return fmt::format("{}: {}; {} NAME chooses another", engines ? "engine" : "software", join(out, ", "), flag);
+}
+
 std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by) {
   std::vector<std::string> out;
   for (const ComparedSystem* row : rows) {

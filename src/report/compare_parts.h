@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compare/train_comparison.h"
@@ -41,6 +42,9 @@ void add_break_even(Output& output, const std::vector<PricedRow>& rows);
 
 /// Nothing if nothing was expected.
 void add_expectations(Output& output, const std::vector<ExpectationResult>& results);
+/// "software: torchtitan 2026-08 (h100-sxm), maxtext 2026-08 (tpu-v5p); --stack NAME chooses another". `of_rows` has
+/// the label of each answered system and its software; `flag` is --stack or --engine. Empty without any.
+std::string software_line(const std::vector<std::pair<std::string, std::string>>& of_rows, std::string_view flag);
 /// "fastest", "cheapest": the rows of rank 1 with their figures.
 std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by);
 /// "cheapest: h100-sxm, $22.1k"; where systems have no price, of how many priced ones, and which have none.

@@ -55,6 +55,10 @@ class ServiceOutput {
   }
 
  private:
+  static std::string engine_of(const ComparedService& row) {
+    return row.answer->systems[row.best().system].serving.engine.title();
+  }
+
   void summary() {
     if (!c_.baseline) {
       out_.summary.push_back(
@@ -74,6 +78,11 @@ class ServiceOutput {
           seconds_text(*row.time_s));
       break;
     }
+    std::vector<std::pair<std::string, std::string>> engines;
+    for (const ComparedService& row : c_.systems) {
+      if (row.answered()) engines.emplace_back(row.label, engine_of(row));
+    }
+    if (const std::string said = software_line(engines, "--engine"); !said.empty()) out_.summary.push_back({said});
     add_unranked(out_, rows_, texts_ ? " a million texts" : " a million output tokens");
   }
 
@@ -112,7 +121,7 @@ class ServiceOutput {
     const ServePoint& p = row.best();
     f.push_back(count_figure("chips", p.chips, "chips"));
     add_price(f, row);
-    f.push_back(text_figure("software", "engine", row.answer->systems[p.system].serving.engine.title(), 1));
+    f.push_back(text_figure("software", "", engine_of(row)));
     f.push_back(text_figure("layout_text", "layout", describe(p.layout), 6));
     add_serve_layout(f, "layout.", p.layout);
     f.push_back(number_figure("batch", "batch", Format::kInteger, p.batch, 1));

@@ -125,7 +125,7 @@ std::string render_markdown(const Report& given) {
   write_markdown_table(out, report.plans);
   for (const std::string& note : report.notes) out += markdown_escaped(note) + "\n\n";
   for (const Section& section : report.sections) {
-    out += "## " + markdown_escaped(section.title) + "\n\n";
+    if (!section.title.empty()) out += "## " + markdown_escaped(section.title) + "\n\n";
     write_markdown_table(out, section.table);
     for (std::size_t i = 0; i < section.lines.size(); ++i) {
       const Line& line = section.lines[i];

@@ -52,7 +52,7 @@ class RlOutput {
     search();
     out_.assumptions = a_.assumptions;
     out_.deciding = deciding_of_training();
-    out_.deciding.insert(out_.deciding.end(), {"--weights", "--kv", "--engine"});
+    out_.deciding.insert(out_.deciding.end(), {"--weights", "--kv"});
     out_.notes = a_.notes;
     return std::move(out_);
   }

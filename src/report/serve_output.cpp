@@ -43,7 +43,7 @@ void add_memory(std::vector<Figure>& out, const ServePoint& p, bool shown) {
   add("capacity", "it has", p.capacity);
 }
 
-/// "engine: vllm 0.29 (2026-09), default for this chip; --engine NAME chooses another"; of several machines each.
+/// "engine: vllm 0.29 (2026-09), default; --engine NAME chooses another"; of several machines each.
 std::string engine_text(const ServeAnswer& a) {
   std::vector<std::string> names;
   for (const ServeSystem& s : a.systems) {
@@ -52,7 +52,7 @@ std::string engine_text(const ServeAnswer& a) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
   }
   const std::string why = a.question.ideal            ? "--efficiency ideal: the pure roofline"
-                          : a.question.engine.empty() ? "default for this chip; --engine NAME chooses another"
+                          : a.question.engine.empty() ? "default; --engine NAME chooses another"
                                                       : "--engine " + a.question.engine;
   return fmt::format("engine: {} ({})", join(names, ", "), why);
 }

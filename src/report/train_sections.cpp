@@ -174,8 +174,7 @@ Block brief_end(const TrainAnswer& answer, const RankedPlan& ranked) {
   }
   if (!answer.question.ideal) out.push_back({accuracy_text(answer.efficiency)});
   const bool by_rate = answer.question.objective == Objective::kTime || answer.question.objective == Objective::kCost;
-  say(out, "more: --verbose, --plan N, --top N; {}this layout alone:", by_rate ? "what a step depends on, and " : "");
-  if (by_rate) out.push_back(next_line({.command = "sensitivity"}));
+  say(out, "more: --verbose, --plan N, --top N{}; this layout alone:", by_rate ? ", scalecalc sensitivity" : "");
   out.push_back(next_line({.flags = {fix_flag(ranked.plan.layout)}}));
   return brief_end_block(std::move(out));
 }

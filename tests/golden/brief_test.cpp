@@ -30,9 +30,12 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
+/// A command to copy is one line, however long.
 std::size_t widest(const std::string& text) {
   std::size_t out = 0;
-  for (const std::string& line : lines_of(text)) out = std::max(out, display_width(line));
+  for (const std::string& line : lines_of(text)) {
+    if (!line.starts_with("  scalecalc ")) out = std::max(out, display_width(line));
+  }
   return out;
 }
 

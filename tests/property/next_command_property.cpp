@@ -161,7 +161,7 @@ TEST(SoftwareOfAnAnswer, IsInTheFirstLines) {
     ASSERT_NE(at, std::string::npos) << question << "\n" << text;
     EXPECT_LE(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'), 8) << question;
   };
-  const std::string other = " (default for this model and chip; --stack NAME chooses another)";
+  const std::string other = " (default; --stack NAME chooses another)";
   // The newest release of configs/stacks/torchtitan.yaml and megatron.yaml.
   says("train llama3-8b --hw h100-sxm --chips 8", "software: torchtitan 2026-08" + other);
   says("train llama3-70b --hw h100-sxm --chips 64", "software: megatron 0.19" + other);

@@ -48,7 +48,7 @@ TEST(TrainReport, TitleSaysTheQuestion) {
   EXPECT_NE(report.summary[0].text.find("tp 4+sp"), std::string::npos) << report.summary[0].text;
   EXPECT_NE(report.summary[1].text.find("bound by"), std::string::npos) << report.summary[1].text;
   EXPECT_EQ(report.summary[2].text,
-            "software: stack 1.2 (default for this model and chip; --stack NAME chooses another)");
+            "software: stack 1.2 (default; --stack NAME chooses another)");
   EXPECT_TRUE(report.warnings.empty());
   EXPECT_EQ(report.notes.front(), "The best 2 are shown; --top N shows more.");
 }
