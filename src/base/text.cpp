@@ -218,14 +218,14 @@ std::size_t display_width(std::string_view utf8) {
 
 namespace {
 
-/// 57, 4,096, 1.16, $24.9, (50-72: a number that a unit follows, and no more of the sentence.
+/// 57, 4,096, 1.16, $24.9, (50: a number that a unit follows, and no more of the sentence.
 bool is_number(std::string_view word) {
   const std::size_t first = word.find_first_not_of("($+-<>~");
   if (first == std::string_view::npos) return false;
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   const std::string_view rest = word.substr(first);
   return digit(rest.front()) && digit(rest.back()) &&
-         std::all_of(rest.begin(), rest.end(), [&](char c) { return digit(c) || c == '.' || c == ',' || c == '-'; });
+         std::all_of(rest.begin(), rest.end(), [&](char c) { return digit(c) || c == '.' || c == ','; });
 }
 
 /// The first word of the text, and the words that are not to part from it.
@@ -273,7 +273,8 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
       text.remove_prefix(1);
       continue;
     }
-    const std::string_view word = first_piece(text);
+    std::string_view word = first_piece(text);
+    if (indent + display_width(word) > width) word = text.substr(0, text.find_first_of(" \n"));
     text.remove_prefix(word.size());
     const std::size_t word_width = display_width(word);
     if (!line_start && column + 1 + word_width > width) new_line();

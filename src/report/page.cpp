@@ -130,7 +130,7 @@ class PageText {
 
   void tagged(std::string_view tag, const std::string& text, Role role) {
     if (role == Role::kCommand) {
-      const std::string command = fmt::format("<pre><code>{}</code></pre>", markup_escaped(text));
+      const std::string command = fmt::format("<pre tabindex=\"0\"><code>{}</code></pre>", markup_escaped(text));
       out_ += tag == "li" ? fmt::format("<li class=\"command\">{}</li>\n", command) : command + "\n";
       return;
     }

@@ -101,6 +101,8 @@ TEST(Wrap, BreaksAtSpaces) {
   EXPECT_EQ(wrap("a\nb", 10), "a\nb");
   EXPECT_EQ(wrap("a step of 57 s on 64 chips", 12), "a step of\n57 s on\n64 chips") << "a number and its unit";
   EXPECT_EQ(wrap("59 s (50 s to 72 s), 1.16 min", 9), "59 s\n(50 s to\n72 s),\n1.16 min");
+  EXPECT_EQ(wrap("5 longer", 6), "5\nlonger") << "what has no room together parts";
+  EXPECT_EQ(wrap("2026-03 there", 8), "2026-03\nthere") << "a date has no unit";
   EXPECT_EQ(wrap("of 4,096, bf16", 9), "of 4,096,\nbf16") << "ends what it counts";
   EXPECT_EQ(with_fixed_units("57 s of 4,096, bf16"), "57\u00A0s of 4,096, bf16");
 }
