@@ -117,8 +117,8 @@ struct Recording {
   std::vector<std::string> notes;  ///< what a reader of the figures should know
 };
 
-/// The host has several events for one of a device: a launch, waits, ranges. Of them so many times
-/// limits::kRecordedEvents are kept.
+/// The host has several events for each event of a device: a launch, waits, ranges. At most this many times
+/// limits::kRecordedEvents are kept of them.
 inline constexpr std::size_t kHostEvents = 4;
 inline constexpr std::string_view kEventsKept = "events of devices, or four times as many of the host";
 
