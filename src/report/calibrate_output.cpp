@@ -42,7 +42,7 @@ Block coefficients_block(const Calibration& c) {
   return out;
 }
 
-Block next_block(const Calibration& c) {
+Block next_runs_block(const Calibration& c) {
   Block out{.key = "next_runs", .title = "To measure next"};
   for (const NextRun& run : c.next) {
     out.records.push_back(
@@ -260,8 +260,8 @@ Output calibrate_output(const Calibration& c, const std::vector<std::string>& fi
       row_count("relatives", "runs of the family's other chips", c.relatives),
       row_count("other_stacks", "rows of other software", c.other_stacks),
       error_share("coverage", "held-out runs in the band", c.coverage)};
-  out.blocks = {coefficients_block(c), next_block(c),  errors_block(c),
-                classes_block(c),      folds_block(c), skipped_block(c.skipped, 0, [](auto&, const auto&) {}),
+  out.blocks = {coefficients_block(c), next_runs_block(c), errors_block(c),
+                classes_block(c),      folds_block(c),     skipped_block(c.skipped, 0, [](auto&, const auto&) {}),
                 fit_block(c)};
   out.plots = {record_bars(errors_block(c), "label", "mean_abs_error", "Mean error of the runs, by the coefficients"),
                coefficients_plot(c)};
