@@ -188,7 +188,8 @@ class Terminals(unittest.TestCase):
                           ["hw", "list"], ["hw", "h100-sxm", "v100", "tpu-v5p"], ["hw", "b200", "--explain"], depends):
                 lines, code = run_in_terminal(width, *words, NO_COLOR="1")
                 self.assertIn(code, (0, 3))
-                wide = [line for line in lines if len(line) > width]
+                # A command to copy is one line, however long.
+                wide = [line for line in lines if len(line) > width and not line.startswith("  scalecalc ")]
                 self.assertEqual(wide, [], f"{width} columns: {words}")
                 self.assertFalse(any("\x1b" in line for line in lines))
 

@@ -63,7 +63,6 @@ TEST(Api, AnswersAsTheProgramDoes) {
   EXPECT_NE(api::ask({}).status, 0);
 }
 
-/// The same under ThreadSanitizer: docs/reliability.md.
 TEST(Api, TenThreadsAskAtTheSameTime) {
   const std::string study = testing::TempDir() + "/study.yaml";
   std::ofstream(study) << "command: roofline\narguments: [matmul, \"{m}x8192x8192\"]\nflags: {hw: h100-sxm}\n"
