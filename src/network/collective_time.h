@@ -135,8 +135,8 @@ struct CollectiveTime {
 };
 
 /// A group of one takes no time, except in kFirstOrder, whose form is a bound that does not know the group's size.
-/// UserError if in-network reduction is asked of anything but an all-reduce, or top_k of anything but an all-to-all,
-/// and if the hardware file leaves the bandwidth of a tier that the group crosses unpublished.
+/// UserError if in-network reduction is requested for anything but an all-reduce, or top_k for anything but an
+/// all-to-all, and if the hardware file leaves the bandwidth of a tier that the group crosses unpublished.
 CollectiveTime collective_time(const CollectiveNetwork& network, const CollectiveGroup& group,
                                const CollectiveRequest& request);
 
