@@ -7,6 +7,12 @@
 namespace scalecalc {
 namespace {
 
+/// As quantities are typed.
+std::string typed_unit(const Dim& unit) {
+  if (unit == kByteDim) return "B";
+  return unit == kByteDim - kSecondDim ? "B/s" : unit_name(unit);
+}
+
 class RateList {
  public:
   explicit RateList(const HardwareSpec& hw) : hw_(hw) {}
@@ -19,7 +25,8 @@ class RateList {
     }
     add("hw.hbm.bandwidth", hw_.hbm_bandwidth.value(), kByteDim - kSecondDim,
         [](HardwareSpec& hw, double k) { hw.hbm_bandwidth = hw.hbm_bandwidth * k; });
-    add("hw.hbm.capacity", hw_.hbm_capacity.value(), kByteDim,
+    // Any file takes it, where `capacity` is refused if the file tells what of the label programs can allocate.
+    add("hw.hbm.usable", hw_.hbm_capacity.value(), kByteDim,
         [](HardwareSpec& hw, double k) { hw.hbm_capacity = hw.hbm_capacity * k; });
     out_.back().read_as.clear();
     for (std::size_t t = 0; t < hw_.network.size() && several; ++t) tier(t);
@@ -70,6 +77,10 @@ class RateList {
 };
 
 }  // namespace
+
+std::string HardwareRate::set_to(double share) const {
+  return fmt::format("{}={:.17g}{}", name, value * factor(share), typed_unit(unit));
+}
 
 std::vector<HardwareRate> hardware_rates(const ResolvedQuestion& question) {
   const Precision& p = question.workload.precision;

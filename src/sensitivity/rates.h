@@ -19,6 +19,8 @@ struct HardwareRate {
 
   /// What the value is multiplied by where the rate is `share` times as good.
   double factor(double share) const { return is_time ? 1 / share : share; }
+  /// What --set takes to make it `share` times as good.
+  std::string set_to(double share) const;
 };
 
 /// Matmul rates of the formats the job computes in, vector rate, HBM bandwidth and capacity, and bandwidth and latency

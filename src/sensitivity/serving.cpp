@@ -1,7 +1,5 @@
 #include "sensitivity/serving.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
@@ -10,12 +8,6 @@
 
 namespace scalecalc {
 namespace {
-
-/// As quantities are typed.
-std::string typed_unit(const Dim& unit) {
-  if (unit == kByteDim) return "B";
-  return unit == kByteDim - kSecondDim ? "B/s" : unit_name(unit);
-}
 
 /// Pins that leave one layout.
 ServePins pins_of(const ServeLayout& layout, std::int64_t replicas) {
@@ -90,9 +82,8 @@ class ServingMover {
     return serve_answer(q, catalog_, stop_).best;
   }
 
-  /// As --set says it.
   std::optional<ServePoint> moved(ServeQuestion q, const HardwareRate& rate, double share) const {
-    q.set.push_back(fmt::format("{}={:.17g}{}", rate.name, rate.value * rate.factor(share), typed_unit(rate.unit)));
+    q.set.push_back(rate.set_to(share));
     return best(std::move(q));
   }
 

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -90,6 +91,19 @@ bool takes_chips(const cli::Command& command) {
 
 constexpr int kStoppedEarly = 75;
 
+/// A refusal quotes words of the question, not ones that the program gave itself.
+bool quotes_only(const std::string& refusal, const Words& words) {
+  const std::string typed = as_typed(words);
+  std::istringstream lines(refusal);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t quoted = line.starts_with("     | --") ? 7 : std::string::npos;
+    if (quoted != std::string::npos && typed.find(line.substr(quoted, line.find_first_of(" =", quoted) - quoted)) == std::string::npos) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Never returns: the processor's time that it may take is that of one question. Ends with 0, kStoppedEarly, or 1 after
 /// it said what is wrong.
 [[noreturn]] void answer_in_child(const Words& words) {
@@ -99,9 +113,10 @@ constexpr int kStoppedEarly = 75;
   if (reply.status == kStoppedEarly) ::_exit(kStoppedEarly);
   const bool known = reply.status == 0 || reply.status == 2 || reply.status == 3;
   const bool said =
-      reply.status == 2 ? reply.err.find("error: ") != std::string::npos : !(reply.out + reply.err).empty();
+      reply.status == 2 ? reply.err.find("error: ") != std::string::npos && quotes_only(reply.err, words)
+                        : !(reply.out + reply.err).empty();
   if (known && said) ::_exit(0);
-  fmt::print("exit {}, {}: {}\n", reply.status, said ? reply.err : "without a word", as_typed(words));
+  fmt::print("exit {}, {}: {}\n", reply.status, said || reply.status == 2 ? reply.err : "without a word", as_typed(words));
   std::fflush(stdout);
   ::_exit(1);
 }
