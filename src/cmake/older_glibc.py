@@ -14,7 +14,7 @@ OLDER = {name.encode() for name in """
     pthread_attr_getstack pthread_attr_setstacksize pthread_cond_clockwait pthread_create pthread_detach pthread_getattr_np
     pthread_getspecific pthread_join pthread_key_create pthread_key_delete pthread_mutex_trylock pthread_mutexattr_destroy
     pthread_mutexattr_init pthread_mutexattr_settype pthread_once pthread_rwlock_rdlock pthread_rwlock_unlock
-    pthread_rwlock_wrlock pthread_setspecific pthread_sigmask
+    pthread_rwlock_wrlock pthread_setattr_default_np pthread_setspecific pthread_sigmask
     """.split()}
 SHT_DYNSYM, SHT_VERNEED, SHT_VERSYM = 11, 0x6FFFFFFE, 0x6FFFFFFF
 VER_NDX_GLOBAL = 1
