@@ -1,6 +1,7 @@
 """The packages in bare systems: Debian 12 takes the .deb as the action for others' CI installs it (.github/actions/plan-check),
 whose check then runs there, and a newcomer's first ten minutes are timed; Debian 11 (glibc 2.31) and 13 (2.41) take the tarball. Needs root, debootstrap and
 Debian's archive; the systems stay in PACKAGES/bases for the next time. Usage: bases.py PACKAGES"""
+import hashlib
 import pathlib
 import re
 import shutil
@@ -83,8 +84,10 @@ def main():
     (root / "root/own.sh").write_text(re.search(r"^```sh own.sh\n(.*?)^```", page, re.M | re.S)[1], encoding="utf-8")
     inside(root, "apt-get purge -y -qq --auto-remove scalecalc 2>/dev/null; apt-get clean")
     action = yaml.safe_load((ROOT / ".github/actions/plan-check/action.yml").read_text(encoding="utf-8"))
-    (root / "root/install.sh").write_text(action["runs"]["steps"][0]["run"], encoding="utf-8")
-    _, seconds = inside(root, f"PACKAGE=/root/{DEB.name} bash -euo pipefail install.sh")
+    shutil.copy(ROOT / ".github/actions/plan-check/install.sh", root / "root")
+    (root / "root/step.sh").write_text(action["runs"]["steps"][0]["run"], encoding="utf-8")
+    asked = f"GITHUB_ACTION_PATH=/root PACKAGE=/root/{DEB.name} SHA256={hashlib.sha256(DEB.read_bytes()).hexdigest()}"
+    _, seconds = inside(root, f"{asked} bash -euo pipefail step.sh")
     print(f"bookworm: the action installs {DEB.name}: {seconds:.1f} s with the download of its libraries")
     inside(root, "apt-get purge -y -qq scalecalc")
     _, seconds = inside(root, f"apt-get install -y -qq --no-install-recommends ./{DEB.name}")
