@@ -66,7 +66,7 @@ TEST(Sensitivity, AnInterruptedOneSaysSo) {
 TEST(Sensitivity, CapacityMattersToAFreePlanAlone) {
   const SensitivityAnswer a = sensitivity(small(), Catalog(), false);
   const auto capacity = std::find_if(a.reoptimised.rates.begin(), a.reoptimised.rates.end(),
-                                     [](const RateChange& c) { return c.rate.name == "hw.hbm.capacity"; });
+                                     [](const RateChange& c) { return c.rate.name == "hw.hbm.usable"; });
   ASSERT_NE(capacity, a.reoptimised.rates.end());
   EXPECT_EQ(capacity->gain, 0);
   EXPECT_GE(capacity->free->gain, 0);
