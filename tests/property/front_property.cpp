@@ -35,7 +35,7 @@ PlanRequest some_request(const ModelSpec& model, const HardwareSpec& hw) {
   PlanRequest request = test::request(model, hw, 1);
   request.slices.clear();
   for (const std::int64_t chips : {8, 6, 4, 3, 2, 1}) {
-    if (*rc::gen::inRange(0, chips == 8 ? 4 : 2) > 0) continue;  // of 8 chips brute force takes nine tenths of the time
+    if (*rc::gen::inRange(0, chips == 8 ? 4 : 2) > 0) continue;  // 8 take brute force the longest
     const std::vector<Slice> found = slices_of(hw, chips, 1);
     request.slices.insert(request.slices.end(), found.begin(), found.end());
   }

@@ -97,7 +97,8 @@ bool quotes_only(const std::string& refusal, const Words& words) {
   std::istringstream lines(refusal);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t quoted = line.starts_with("     | --") ? 7 : std::string::npos;
-    if (quoted != std::string::npos && typed.find(line.substr(quoted, line.find_first_of(" =", quoted) - quoted)) == std::string::npos) {
+    if (quoted != std::string::npos &&
+        typed.find(line.substr(quoted, line.find_first_of(" =", quoted) - quoted)) == std::string::npos) {
       return false;
     }
   }
@@ -112,11 +113,11 @@ bool quotes_only(const std::string& refusal, const Words& words) {
   const Reply reply = ask(words);
   if (reply.status == kStoppedEarly) ::_exit(kStoppedEarly);
   const bool known = reply.status == 0 || reply.status == 2 || reply.status == 3;
-  const bool said =
-      reply.status == 2 ? reply.err.find("error: ") != std::string::npos && quotes_only(reply.err, words)
-                        : !(reply.out + reply.err).empty();
+  const bool said = reply.status == 2 ? reply.err.find("error: ") != std::string::npos && quotes_only(reply.err, words)
+                                      : !(reply.out + reply.err).empty();
   if (known && said) ::_exit(0);
-  fmt::print("exit {}, {}: {}\n", reply.status, said || reply.status == 2 ? reply.err : "without a word", as_typed(words));
+  fmt::print("exit {}, {}: {}\n", reply.status, said || reply.status == 2 ? reply.err : "without a word",
+             as_typed(words));
   std::fflush(stdout);
   ::_exit(1);
 }
