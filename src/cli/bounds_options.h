@@ -3,10 +3,10 @@
 
 #include <span>
 
+#include "bounds/bounds.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
 #include "config/catalog.h"
-#include "rules/bounds.h"
 
 namespace scalecalc::cli {
 

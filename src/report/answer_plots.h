@@ -4,12 +4,12 @@
 #include <initializer_list>
 #include <vector>
 
+#include "bounds/bounds.h"
 #include "primitives/collective_answer.h"
 #include "primitives/hw.h"
 #include "primitives/model_figures.h"
 #include "primitives/roofline.h"
 #include "report/plot.h"
-#include "rules/bounds.h"
 #include "scaling_law/scaling.h"
 #include "sensitivity/sensitivity.h"
 #include "serve/serve_question.h"

@@ -1,8 +1,8 @@
 // The answer of `scalecalc bounds` as an Output.
 #pragma once
 
+#include "bounds/bounds.h"
 #include "report/output.h"
-#include "rules/bounds.h"
 
 namespace scalecalc {
 

@@ -1,8 +1,8 @@
 // The serving side of `scalecalc bounds` in its Output: what was asked, and the decoding curve.
 #pragma once
 
+#include "bounds/bounds.h"
 #include "report/output.h"
-#include "rules/bounds.h"
 
 namespace scalecalc {
 

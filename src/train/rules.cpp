@@ -1,13 +1,13 @@
 // Scaling book, chapter 5 ("How to Parallelize a Transformer for Training"), chapter 6 ("Training LLaMA 3 on TPUs")
-// and, behind switches, chapter 12; the formulas are those of `bounds` (rules/formulas.h).
+// and, behind switches, chapter 12; the formulas are those of `bounds` (bounds/formulas.h).
 #include "train/rules.h"
 
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "bounds/formulas.h"
 #include "model/accounting.h"
 #include "primitives/named_rates.h"
-#include "rules/formulas.h"
 
 namespace scalecalc {
 namespace {

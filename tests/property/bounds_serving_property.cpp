@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "rules/bounds.h"
+#include "bounds/bounds.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/scalar.h"
-#include "rules/formulas.h"
+#include "bounds/formulas.h"
 
 namespace scalecalc {
 namespace {

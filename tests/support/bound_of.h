@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "rules/bounds.h"
+#include "bounds/bounds.h"
 
 namespace scalecalc::test {
 

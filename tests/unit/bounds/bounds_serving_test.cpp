@@ -1,5 +1,5 @@
 // The serving rules on canonical chips: C = 100 TFLOP/s, W_hbm = 1 TB/s, 32 GB, W_ici = 100 GB/s.
-#include "rules/bounds.h"
+#include "bounds/bounds.h"
 
 #include <gtest/gtest.h>
 

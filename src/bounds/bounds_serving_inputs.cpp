@@ -8,11 +8,11 @@
 #include "base/progress.h"
 #include "base/scalar.h"
 #include "base/units.h"
+#include "bounds/bound_inputs.h"
+#include "bounds/bounds_serving.h"
 #include "model/accounting.h"
 #include "model/kv_cache.h"
 #include "model/stored_bytes.h"
-#include "rules/bound_inputs.h"
-#include "rules/bounds_serving.h"
 
 namespace scalecalc {
 namespace {

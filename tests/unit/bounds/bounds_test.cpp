@@ -1,5 +1,5 @@
 // Rules of thumb on chips and models of round numbers: alpha_ici is 1000 on the torus, alpha 250 behind switches.
-#include "rules/bounds.h"
+#include "bounds/bounds.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "rules/bound_inputs.h"
+#include "bounds/bound_inputs.h"
 
 namespace scalecalc {
 

@@ -1,4 +1,4 @@
-#include "rules/bounds.h"
+#include "bounds/bounds.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "bounds/bound_inputs.h"
 #include "model/images.h"
-#include "rules/bound_inputs.h"
 
 namespace scalecalc {
 namespace {

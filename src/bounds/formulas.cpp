@@ -1,4 +1,4 @@
-#include "rules/formulas.h"
+#include "bounds/formulas.h"
 
 #include <fmt/format.h>
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
+#include "bounds/bounds.h"
+#include "bounds/formulas.h"
 #include "cost/workload.h"
 #include "model/accounting.h"
 #include "primitives/named_rates.h"
-#include "rules/bounds.h"
-#include "rules/formulas.h"
 
 namespace scalecalc {
 

@@ -1,4 +1,4 @@
-#include "rules/bound_inputs.h"
+#include "bounds/bound_inputs.h"
 
 #include <fmt/format.h>
 

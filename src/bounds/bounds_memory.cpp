@@ -7,9 +7,9 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "bounds/bound_inputs.h"
 #include "cost/step.h"
 #include "model/sharding.h"
-#include "rules/bound_inputs.h"
 
 namespace scalecalc {
 namespace {

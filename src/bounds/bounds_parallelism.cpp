@@ -7,8 +7,8 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
-#include "rules/bound_inputs.h"
-#include "rules/formulas.h"
+#include "bounds/bound_inputs.h"
+#include "bounds/formulas.h"
 
 namespace scalecalc {
 namespace {

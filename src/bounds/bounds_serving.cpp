@@ -1,5 +1,5 @@
 // Scaling book, chapter 7, "All About Transformer Inference", and chapter 8, "Serving LLaMA 3-70B on TPUs".
-#include "rules/bounds_serving.h"
+#include "bounds/bounds_serving.h"
 
 #include <algorithm>
 
