@@ -5,7 +5,7 @@
 
 #include "cli/flag_reader.h"
 #include "cli/options.h"
-#include "run/run_question.h"
+#include "economics/run_question.h"
 
 namespace scalecalc::cli {
 

@@ -73,7 +73,7 @@ class Speculator {
 };
 
 // What serving draws: chips by what a decode step and the prompts beside it are to them, with their hosts and the
-// facility if asked (run/power.h).
+// facility if asked (economics/power.h).
 
 /// Of a chip that decodes, and spends `prompts` of its time on prompts, which are compute.
 StepActivity serving_activity(const ServeTime<double>& decode_step, double prompts);

@@ -13,8 +13,8 @@
 
 #include "base/explained.h"
 #include "config/catalog.h"
+#include "economics/economics.h"
 #include "plan/request.h"
-#include "run/economics.h"
 #include "spec/evidence.h"
 
 namespace scalecalc {

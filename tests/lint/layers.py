@@ -4,7 +4,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "primitives", "bounds", "run", "plan", "train",
+LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "primitives", "bounds", "economics", "plan", "train",
           "serve", "launch", "sensitivity", "compare", "scaling_law", "design", "jobs", "distill", "rl", "validate",
           "calibrate", "profile", "book", "report", "batch", "cli", "api"]
 FENCES = {

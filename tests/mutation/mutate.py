@@ -12,7 +12,7 @@ LAYERS = {  # layer -> files, as globs of the tree
     "model": ["src/model/*.cpp"],
     "network": ["src/network/*.cpp"],
     "cost": ["src/cost/*.cpp"],
-    "run": ["src/run/*.cpp"],
+    "economics": ["src/economics/*.cpp"],
     "plan": ["src/plan/*.cpp"],
     "serve": ["src/serve/*.cpp"],
 }

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
-#include "run/economics.h"
-#include "run/spares.h"
+#include "economics/economics.h"
+#include "economics/spares.h"
 
 namespace scalecalc {
 namespace {

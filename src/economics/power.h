@@ -7,7 +7,7 @@
 
 #include "base/explained.h"
 #include "base/scalar.h"
-#include "run/run_question.h"
+#include "economics/run_question.h"
 #include "spec/hardware_spec.h"
 
 namespace scalecalc {

@@ -1,4 +1,4 @@
-#include "run/spares.h"
+#include "economics/spares.h"
 
 #include <algorithm>
 #include <cmath>

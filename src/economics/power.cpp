@@ -1,4 +1,4 @@
-#include "run/power.h"
+#include "economics/power.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // The cost of failures and checkpoints: against published intervals and against a simulation.
-#include "run/failures.h"
+#include "economics/failures.h"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/explained.h"
-#include "run/failures.h"
-#include "run/power.h"
-#include "run/run_question.h"
+#include "economics/failures.h"
+#include "economics/power.h"
+#include "economics/run_question.h"
 
 namespace scalecalc {
 

@@ -1,13 +1,13 @@
 // The whole run: parts, published records, what is refused.
-#include "run/economics.h"
+#include "economics/economics.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
 #include "base/diagnostic.h"
-#include "run/power.h"
-#include "run/stragglers.h"
+#include "economics/power.h"
+#include "economics/stragglers.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

@@ -1,4 +1,4 @@
-#include "run/economics.h"
+#include "economics/economics.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 
 #include "base/diagnostic.h"
 #include "base/units.h"
-#include "run/spares.h"
-#include "run/stragglers.h"
+#include "economics/spares.h"
+#include "economics/stragglers.h"
 
 namespace scalecalc {
 namespace {

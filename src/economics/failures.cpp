@@ -1,4 +1,4 @@
-#include "run/failures.h"
+#include "economics/failures.h"
 
 #include <cmath>
 

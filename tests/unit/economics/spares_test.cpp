@@ -1,5 +1,5 @@
 // Hosts in repair: Erlang's formula, and simulations of both ways to go on without a spare.
-#include "run/spares.h"
+#include "economics/spares.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "run/stragglers.h"
+#include "economics/stragglers.h"
 
 #include <cmath>
 #include <limits>
