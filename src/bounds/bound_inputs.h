@@ -8,8 +8,8 @@
 #include "bounds/bounds.h"
 #include "bounds/formulas.h"
 #include "cost/workload.h"
+#include "hw/named_rates.h"
 #include "model/accounting.h"
-#include "primitives/named_rates.h"
 
 namespace scalecalc {
 

@@ -11,8 +11,8 @@
 #include "cli/flag_reader.h"
 #include "cli/foreign_words.h"
 #include "cli/output_command.h"
+#include "collective/collective_answer.h"
 #include "network/slice.h"
-#include "primitives/collective_answer.h"
 #include "report/collective_output.h"
 #include "spec/load_stack.h"
 

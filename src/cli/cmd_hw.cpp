@@ -10,8 +10,8 @@
 #include "cli/output_command.h"
 #include "cli/set_keys.h"
 #include "config/yaml_writer.h"
+#include "hw/hw.h"
 #include "network/slice.h"
-#include "primitives/hw.h"
 #include "report/hw_output.h"
 
 namespace scalecalc::cli {

@@ -10,8 +10,8 @@
 #include "cli/flag_reader.h"
 #include "cli/name_pairs.h"
 #include "cli/output_command.h"
+#include "matmul/matmul.h"
 #include "network/slice.h"
-#include "primitives/matmul.h"
 #include "report/matmul_output.h"
 
 namespace scalecalc::cli {

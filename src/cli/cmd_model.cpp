@@ -16,7 +16,7 @@
 #include "cli/set_keys.h"
 #include "config/yaml_writer.h"
 #include "model/images.h"
-#include "primitives/model_figures.h"
+#include "model_card/model_figures.h"
 #include "report/model_output.h"
 #include "spec/load.h"
 #include "train/import_assumptions.h"

@@ -16,7 +16,7 @@
 #include "base/diagnostic.h"
 #include "base/explained.h"
 #include "cli/spoken_words.h"
-#include "primitives/operation.h"
+#include "roofline/operation.h"
 
 namespace scalecalc::cli {
 

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "network/collective_time.h"
-#include "primitives/roofline.h"
+#include "roofline/roofline.h"
 
 namespace scalecalc {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "primitives/operation.h"
 #include "profile/recording.h"
+#include "roofline/operation.h"
 
 namespace scalecalc {
 

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "bounds/bounds.h"
-#include "primitives/collective_answer.h"
-#include "primitives/hw.h"
-#include "primitives/model_figures.h"
-#include "primitives/roofline.h"
+#include "collective/collective_answer.h"
+#include "hw/hw.h"
+#include "model_card/model_figures.h"
 #include "report/plot.h"
+#include "roofline/roofline.h"
 #include "scaling_law/scaling.h"
 #include "sensitivity/sensitivity.h"
 #include "serve/serve_question.h"

@@ -1,7 +1,7 @@
 // The points of a collective as an Output.
 #pragma once
 
-#include "primitives/collective_answer.h"
+#include "collective/collective_answer.h"
 #include "report/output.h"
 
 namespace scalecalc {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "primitives/hw.h"
+#include "hw/hw.h"
 #include "report/output.h"
 
 namespace scalecalc {

@@ -1,7 +1,7 @@
 // What `scalecalc hw` prints: every figure of a chip, or one line for each chip of the catalog.
 #pragma once
 
-#include "primitives/hw.h"
+#include "hw/hw.h"
 #include "report/output.h"
 
 namespace scalecalc {

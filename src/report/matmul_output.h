@@ -1,7 +1,7 @@
 // The answer of `scalecalc matmul` as an Output.
 #pragma once
 
-#include "primitives/matmul.h"
+#include "matmul/matmul.h"
 #include "report/output.h"
 
 namespace scalecalc {

@@ -1,7 +1,7 @@
 // The answer of `scalecalc model` as an Output (docs/schema/model.schema.json).
 #pragma once
 
-#include "primitives/model_figures.h"
+#include "model_card/model_figures.h"
 #include "report/output.h"
 
 namespace scalecalc {

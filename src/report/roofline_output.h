@@ -1,8 +1,8 @@
 // The answer of `scalecalc roofline` as an Output.
 #pragma once
 
-#include "primitives/roofline.h"
 #include "report/output.h"
+#include "roofline/roofline.h"
 
 namespace scalecalc {
 

@@ -6,8 +6,8 @@
 
 #include "base/units.h"
 #include "bounds/formulas.h"
+#include "hw/named_rates.h"
 #include "model/accounting.h"
-#include "primitives/named_rates.h"
 
 namespace scalecalc {
 namespace {

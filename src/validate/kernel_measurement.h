@@ -9,7 +9,7 @@
 
 #include "config/node.h"
 #include "network/collective_time.h"
-#include "primitives/roofline.h"
+#include "roofline/roofline.h"
 
 namespace scalecalc {
 

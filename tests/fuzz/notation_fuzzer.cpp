@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/diagnostic.h"
 #include "fuzz/errors_fuzz.h"
-#include "primitives/matmul_problem.h"
+#include "matmul/matmul_problem.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -4,9 +4,9 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "primitives", "bounds", "economics", "plan", "train",
-          "serve", "launch", "sensitivity", "compare", "scaling_law", "design", "jobs", "distill", "rl", "validate",
-          "calibrate", "profile", "book", "report", "batch", "cli", "api"]
+LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "hw", "collective", "roofline", "matmul",
+          "model_card", "bounds", "economics", "plan", "train", "serve", "launch", "sensitivity", "compare", "scaling_law",
+          "design", "jobs", "distill", "rl", "validate", "calibrate", "profile", "book", "report", "batch", "cli", "api"]
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},

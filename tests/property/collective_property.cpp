@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "primitives/collective_place.h"
+#include "collective/collective_place.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

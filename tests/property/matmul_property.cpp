@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "primitives/matmul.h"
+#include "matmul/matmul.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

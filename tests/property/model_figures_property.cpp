@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "model/accounting.h"
-#include "primitives/model_figures.h"
+#include "model_card/model_figures.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

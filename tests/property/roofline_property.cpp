@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "primitives/roofline.h"
+#include "roofline/roofline.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

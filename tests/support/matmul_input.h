@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "primitives/matmul.h"
+#include "matmul/matmul.h"
 
 namespace scalecalc::test {
 

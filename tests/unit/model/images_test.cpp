@@ -6,7 +6,7 @@
 #include "base/diagnostic.h"
 #include "import/named_model.h"
 #include "model/accounting.h"
-#include "primitives/model_figures.h"
+#include "model_card/model_figures.h"
 #include "spec/load.h"
 
 namespace scalecalc {

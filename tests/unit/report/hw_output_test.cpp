@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/diagnostic.h"
-#include "primitives/hw.h"
+#include "hw/hw.h"
 #include "report/render.h"
 
 namespace scalecalc {
