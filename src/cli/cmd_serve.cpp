@@ -9,8 +9,8 @@
 #include "cli/output_command.h"
 #include "cli/run_options.h"
 #include "cli/serve_options.h"
-#include "report/answer_plots.h"
 #include "report/serve_output.h"
+#include "report/serve_plots.h"
 #include "report/traffic_output.h"
 
 namespace scalecalc::cli {

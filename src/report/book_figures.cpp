@@ -1,14 +1,12 @@
 // Figures looked up in the documents that commands print.
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "report/book_output.h"
+#include "report/json_text.h"
 
 namespace scalecalc {
 namespace {
-
-using BookJson = nlohmann::json;
 
 bool is_index(std::string_view token) {
   return !token.empty() && std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -24,7 +22,7 @@ std::vector<std::string> pointer_tokens(const std::string& pointer) {
   return out;
 }
 
-const BookJson* member_at(const BookJson& from, const std::string& token) {
+const Json* member_at(const Json& from, const std::string& token) {
   if (from.is_object()) return from.contains(token) ? &from.at(token) : nullptr;
   if (!from.is_array()) return nullptr;
   const std::size_t equals = token.find('=');
@@ -32,8 +30,8 @@ const BookJson* member_at(const BookJson& from, const std::string& token) {
     const std::size_t index = is_index(token) ? std::stoul(token) : from.size();
     return index < from.size() ? &from.at(index) : nullptr;
   }
-  for (const BookJson& item : from) {
-    const BookJson* member = item.is_object() ? member_at(item, token.substr(0, equals)) : nullptr;
+  for (const Json& item : from) {
+    const Json* member = item.is_object() ? member_at(item, token.substr(0, equals)) : nullptr;
     if (member != nullptr && *member == token.substr(equals + 1)) return &item;
   }
   return nullptr;
@@ -62,16 +60,16 @@ std::string in_words(std::string text) {
 
 struct AnswerReader::Parsed {
   std::string text;
-  BookJson document;
+  Json document;
 };
 
 AnswerReader::AnswerReader() : last_(std::make_unique<Parsed>()) {}
 AnswerReader::~AnswerReader() = default;
 
 std::optional<FoundFigure> AnswerReader::find(const std::string& document, const std::string& pointer) {
-  if (last_->text != document) *last_ = {document, BookJson::parse(document, nullptr, false)};
-  const BookJson* at = &last_->document;
-  const BookJson* around = nullptr;
+  if (last_->text != document) *last_ = {document, Json::parse(document, nullptr, false)};
+  const Json* at = &last_->document;
+  const Json* around = nullptr;
   for (const std::string& token : pointer_tokens(pointer)) {
     around = at;
     at = member_at(*at, token);

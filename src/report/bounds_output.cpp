@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/answer_plots.h"
 #include "report/bounds_serving_output.h"
 #include "report/brief_blocks.h"
 
@@ -213,6 +213,20 @@ Output bounds_output(const BoundsQuestion& q, const BoundsAnswer& answer) {
   out.blocks.push_back(std::move(left_out));
   out.blocks.push_back(bounds_end(q, answer));
   return out;
+}
+
+std::vector<Plot> bounds_plots(const BoundsAnswer& answer) {
+  const PlotAxis batch{.title = "batch", .format = Format::kInteger, .log = true};
+  Plot rates{.x = batch, .y = {.title = "tokens/s", .format = Format::kCount, .log = true}};
+  Plot steps{.x = batch, .y = {.title = "decode step", .format = Format::kSeconds, .log = true}};
+  PlotSeries rate{.name = "tokens/s of the deployment"}, step{.name = "time of a decode step"};
+  for (const ServingPoint& p : answer.points) {
+    if (p.tokens_per_s) rate.points.push_back({value_of(p.batch), value_of(*p.tokens_per_s)});
+    if (p.step) step.points.push_back({value_of(p.batch), value_of(*p.step)});
+  }
+  rates.series = {std::move(rate)};
+  steps.series = {std::move(step)};
+  return {std::move(rates), std::move(steps)};
 }
 
 }  // namespace scalecalc

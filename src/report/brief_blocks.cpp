@@ -82,17 +82,6 @@ Block in_full(Block block) {
   return block;
 }
 
-std::string software_text(std::string_view software, const TrainQuestion& question) {
-  const std::string why = question.ideal           ? "--efficiency ideal: the pure roofline"
-                          : question.stack.empty() ? "default; --stack NAME chooses another"
-                                                   : "--stack " + question.stack;
-  return fmt::format("software: {} ({})", software, why);
-}
-
-std::vector<std::string> deciding_of_training() {
-  return {"--seq", "--batch-tokens", "--tokens", "--precision", "--price"};
-}
-
 Block brief_end_block(std::vector<Line> lines) {
   Block out = next_block(std::move(lines));
   out.shown = Shown::kBrief;

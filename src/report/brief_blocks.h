@@ -8,7 +8,6 @@
 
 #include "report/output.h"
 #include "spec/hardware_spec.h"
-#include "train/question.h"
 
 namespace scalecalc {
 
@@ -22,10 +21,6 @@ Block brief_memory_block(std::string title, std::vector<std::pair<std::string, d
 std::string accuracy_text(const Efficiency& efficiency);
 /// A block that a brief answer leaves out.
 Block in_full(Block block);
-/// "software: torchtitan 2026-08 (default; --stack NAME chooses another)", or what was typed.
-std::string software_text(std::string_view software, const TrainQuestion& question);
-/// Flags of the assumptions that decide about any training job.
-std::vector<std::string> deciding_of_training();
 /// The last lines of a brief answer, without a heading.
 Block brief_end_block(std::vector<Line> lines);
 /// The last lines of every text, without a heading: commands to copy.

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "config/yaml_writer.h"
-#include "report/answer_bars.h"
 #include "report/measured_rows.h"
+#include "report/plot_bars.h"
 #include "report/train_words.h"
 
 namespace scalecalc {
@@ -310,6 +310,13 @@ Output calibrate_output(const ServeCalibration& c, const std::vector<std::string
   total.records.push_back(std::move(summary));
   out.blocks = {sets_block(c), rows_block(c), skipped_block(c.skipped, 1, [](auto&, const auto&) {}), std::move(total)};
   return out;
+}
+
+Plot coefficients_plot(const Calibration& calibration) {
+  std::vector<std::pair<std::string, double>> changes;
+  for (const FittedCoefficient& c : calibration.coefficients) changes.emplace_back(c.path, c.factor - 1);
+  return value_bars("What the fit changes", {.title = "change of the coefficient", .format = Format::kFraction},
+                    changes);
 }
 
 }  // namespace scalecalc

@@ -13,4 +13,7 @@ namespace scalecalc {
 Output calibrate_output(const Calibration& calibration, const std::vector<std::string>& files);
 Output calibrate_output(const ServeCalibration& calibration, const std::vector<std::string>& files);
 
+/// By how much each coefficient moved.
+Plot coefficients_plot(const Calibration& calibration);
+
 }  // namespace scalecalc

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/answer_plots.h"
 
 namespace scalecalc {
 namespace {
@@ -286,6 +288,28 @@ Output collective_output(const CollectiveAnswer& answer, const HardwareSpec& hw)
   }
   out.plots = {collective_plot(answer)};
   out.assumptions = answer.assumptions;
+  return out;
+}
+
+Plot collective_plot(const CollectiveAnswer& answer) {
+  const auto& points = answer.points;
+  const bool groups = points.front().group != points.back().group;
+  Plot out{.x = {.title = "bytes", .format = Format::kBytes, .log = true},
+           .y = {.title = "time", .format = Format::kSeconds, .log = true}};
+  if (groups) out.x = {.title = "chips of a group", .format = Format::kInteger, .log = true};
+  std::map<double, PlotSeries> by_bytes;  // one curve for each size where groups are swept
+  for (const CollectivePoint& p : points) {
+    PlotSeries& series = by_bytes[groups ? value_of(p.bytes) : 0];
+    series.name = groups ? text_of(value_of(p.bytes), Format::kBytes) : "the model";
+    series.points.push_back({groups ? to_double(p.group) : value_of(p.bytes), value_of(p.time.time)});
+  }
+  PlotSeries measured{.name = "measured", .joined = false};
+  for (const CollectivePoint& p : points) {
+    for (const MeasuredPoint& m : p.measured)
+      measured.points.push_back({groups ? to_double(p.group) : value_of(p.bytes), value_of(m.time)});
+  }
+  for (auto& [bytes, series] : by_bytes) out.series.push_back(std::move(series));
+  if (!measured.points.empty()) out.series.push_back(std::move(measured));
   return out;
 }
 

@@ -8,4 +8,7 @@ namespace scalecalc {
 
 Output collective_output(const CollectiveAnswer& answer, const HardwareSpec& hw);
 
+/// Time over bytes, or over members of the group.
+Plot collective_plot(const CollectiveAnswer& answer);
+
 }  // namespace scalecalc

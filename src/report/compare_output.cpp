@@ -7,10 +7,10 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "plan/dimensions.h"
-#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/compare_parts.h"
 #include "report/placement_figures.h"
+#include "report/plot_bars.h"
 #include "report/train_plan.h"
 #include "report/train_words.h"
 

@@ -4,11 +4,12 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
-#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/compare_output.h"
 #include "report/compare_parts.h"
+#include "report/plot_bars.h"
 #include "report/serve_output.h"
+#include "report/train_words.h"
 #include "serve/requests.h"
 
 namespace scalecalc {

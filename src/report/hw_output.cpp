@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/answer_plots.h"
 #include "report/hw_figures.h"
+#include "report/roof_plots.h"
 
 namespace scalecalc {
 namespace {
@@ -335,6 +340,26 @@ Output hw_output(const HwAnswer& answer) {
   out.plots = {hw_plot(answer)};
   out.assumptions = answer.assumptions;
   return out;
+}
+
+Plot hw_plot(const HwAnswer& answer) {
+  std::vector<ChipRoof> roofs;
+  for (const HwChip& chip : answer.chips) {
+    const HwRates& rates = chip.rates;
+    const auto hbm = std::find_if(rates.channels.begin(), rates.channels.end(),
+                                  [](const HwChannel& channel) { return channel.name == "hbm"; });
+    if (hbm == rates.channels.end()) continue;
+    std::map<double, std::vector<std::string>, std::greater<>> by_rate;  // formats of one rate share a roof
+    for (const auto& [dtype, rate] : rates.matmul) {
+      const bool alone = answer.chips.size() == 1 && !answer.question.dtype;
+      if (alone || dtype == rates.dtype) by_rate[value_of(rate)].emplace_back(name_of(dtype));
+    }
+    for (const auto& [rate, formats] : by_rate) {
+      const std::string chip_name = answer.chips.size() > 1 ? chip.hw.name + " " : "";
+      roofs.push_back({chip_name + join_and(formats), rate, value_of(hbm->rate)});
+    }
+  }
+  return roofs.empty() ? Plot{} : roofs_plot(roofs, {});
 }
 
 }  // namespace scalecalc

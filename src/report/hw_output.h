@@ -9,4 +9,7 @@ namespace scalecalc {
 Output hw_output(const HwAnswer& answer);
 Output hw_list_output(const HwList& list);
 
+/// The roofs of several chips, or of one chip in its number formats.
+Plot hw_plot(const HwAnswer& answer);
+
 }  // namespace scalecalc

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "report/brief_blocks.h"
+#include "report/plot_bars.h"
 #include "report/train_words.h"
 
 namespace scalecalc {
@@ -79,6 +81,13 @@ Block trainer_block(std::string_view key, std::string_view title, const TrainedP
   }
   f.push_back(number_figure("memory_bytes.capacity", "it has", Format::kBytes, capacity));
   return {.key = std::string(key), .title = std::string(title), .is_list = false, .records = {{std::move(f), {}}}};
+}
+
+Plot parts_plot(const std::vector<JobPart>& parts) {
+  std::vector<std::pair<std::string, double>> times;
+  times.reserve(parts.size());
+  for (const JobPart& part : parts) times.emplace_back(part.label, value_of(part.time));
+  return parts_plot("A step, part by part", {.title = "time of the step", .format = Format::kSeconds}, times);
 }
 
 }  // namespace scalecalc

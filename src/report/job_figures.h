@@ -28,4 +28,7 @@ Block brief_trainer_block(std::string_view who, const TrainedPlan& plan, double 
 Block trainer_block(std::string_view key, std::string_view title, const TrainedPlan& plan, double capacity,
                     bool explain);
 
+/// The parts of a step one after the other.
+Plot parts_plot(const std::vector<JobPart>& parts);
+
 }  // namespace scalecalc

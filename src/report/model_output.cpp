@@ -7,7 +7,6 @@
 #include "base/units.h"
 #include "model/accounting.h"
 #include "model/kv_cache.h"
-#include "report/answer_plots.h"
 #include "report/brief_blocks.h"
 
 namespace scalecalc {
@@ -345,6 +344,21 @@ Output model_output(const ModelSpec& model, const ModelQuestion& question, const
                         "keeps), --explain; scalecalc train and serve plan it on chips"}}));
   out.plots = {model_plot(f)};
   out.assumptions = f.assumptions;
+  return out;
+}
+
+Plot model_plot(const ModelFigures& found) {
+  Plot out{.x = {.title = "tokens of a sequence", .format = Format::kInteger, .log = true},
+           .y = {.title = "share of the forward FLOPs", .format = Format::kFraction}};
+  PlotSeries share{.name = "attention's scores"};
+  for (const ContextFigures& row : found.contexts) share.points.push_back({row.seq, row.attention_share.value()});
+  if (found.break_even) {
+    out.marks.push_back({PlotMarkKind::kAtX,
+                         {*found.break_even, 0},
+                         fmt::format("{} tokens: scores cost as much as the layers' matmuls",
+                                     text_of(*found.break_even, Format::kInteger))});
+  }
+  out.series = {std::move(share)};
   return out;
 }
 

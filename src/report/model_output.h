@@ -11,4 +11,7 @@ Output model_output(const ModelSpec& model, const ModelQuestion& question, const
 /// `scalecalc model list` (docs/schema/model-list.schema.json).
 Output model_list_output(const std::vector<ModelSpec>& models, const std::vector<std::string>& filters);
 
+/// The scores' share of the forward pass over the length of a sequence.
+Plot model_plot(const ModelFigures& found);
+
 }  // namespace scalecalc

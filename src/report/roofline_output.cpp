@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
+#include "base/scalar.h"
 #include "base/units.h"
-#include "report/answer_plots.h"
+#include "report/roof_plots.h"
 
 namespace scalecalc {
 namespace {
@@ -276,6 +277,63 @@ Output roofline_output(const RooflineQuestion& question, const RooflineAnswer& f
   out.plots = {roofline_plot(question, found)};
   out.assumptions = noted;
   out.assumptions.insert(out.assumptions.end(), found.assumptions.begin(), found.assumptions.end());
+  return out;
+}
+
+namespace {
+
+/// The swept size of an operation.
+double swept_size(const Operation& operation, std::string_view swept) {
+  if (const Matmul* m = std::get_if<Matmul>(&operation)) return m->rows;
+  if (const Elementwise* e = std::get_if<Elementwise>(&operation)) return e->elements;
+  if (const DotProduct* d = std::get_if<DotProduct>(&operation)) return d->elements;
+  if (const ParameterLoad* l = std::get_if<ParameterLoad>(&operation)) return l->parameters;
+  if (const Attention* a = std::get_if<Attention>(&operation))
+    return swept == "query" ? a->query : swept == "kv" ? a->kv : a->sequences;
+  return 0;
+}
+
+std::string points_name(const RooflineQuestion& q, const RooflineAnswer& found) {
+  if (q.swept.empty() || found.points.size() < 2) return "the operation";
+  const auto size = [&](const RooflinePoint& p) { return text_of(swept_size(p.operation, q.swept), Format::kInteger); };
+  return fmt::format("{} of {} to {}", q.swept, size(found.points.front()), size(found.points.back()));
+}
+
+Plot time_over_size(const RooflineQuestion& q, const RooflineAnswer& found) {
+  Plot out{.x = {.title = q.swept, .format = Format::kCount, .log = true},
+           .y = {.title = "time", .format = Format::kSeconds, .log = true}};
+  PlotSeries times{.name = points_name(q, found)};
+  for (const RooflinePoint& p : found.points)
+    times.points.push_back({swept_size(p.operation, q.swept), value_of(p.time)});
+  if (!q.swept.empty()) out.series = {std::move(times)};
+  return out;
+}
+
+}  // namespace
+
+Plot roofline_plot(const RooflineQuestion& q, const RooflineAnswer& found) {
+  const bool placed = std::all_of(found.points.begin(), found.points.end(), [](const RooflinePoint& p) {
+    return p.intensity && value_of(p.work.flops) > 0 && value_of(p.bytes) > 0;
+  });
+  if (!found.rates.compute || !placed) return time_over_size(q, found);
+  const double chips = to_double(q.sharing.chips);
+  PlotSeries points{.name = points_name(q, found), .joined = false};
+  std::vector<double> intensities;
+  for (const RooflinePoint& p : found.points) {
+    intensities.push_back(value_of(*p.intensity));
+    points.points.push_back({intensities.back(), value_of(p.attained)});
+  }
+  const ChipRoof roof{
+      fmt::format("roof: {} of {}, {} of {}", text_of(chips * value_of(*found.rates.compute), Format::kFlopsPerSecond),
+                  found.rates.compute_name, text_of(chips * value_of(found.rates.memory), Format::kBytesPerSecond),
+                  found.rates.memory_name),
+      chips * value_of(*found.rates.compute), chips * value_of(found.rates.memory)};
+  Plot out = roofs_plot({roof}, intensities);
+  out.series.push_back(std::move(points));
+  PlotSeries measured{.name = "measured", .joined = false};
+  for (const MeasuredTime& m : found.measured)
+    measured.points.push_back({intensities.at(m.point), value_of(m.attained)});
+  if (!measured.points.empty()) out.series.push_back(std::move(measured));
   return out;
 }
 

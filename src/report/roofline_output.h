@@ -10,4 +10,7 @@ namespace scalecalc {
 Output roofline_output(const RooflineQuestion& question, const RooflineAnswer& found, const HardwareSpec& hw,
                        const std::vector<Assumption>& noted);
 
+/// Roof, ridge and points; without FLOPs or bytes time over the size that is swept.
+Plot roofline_plot(const RooflineQuestion& question, const RooflineAnswer& found);
+
 }  // namespace scalecalc

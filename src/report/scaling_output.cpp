@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "base/units.h"
-#include "report/answer_plots.h"
 #include "report/brief_blocks.h"
 
 namespace scalecalc {
@@ -202,6 +202,36 @@ Output scaling_output(const ScalingQuestion& q, const ScalingAnswer& found) {
   out.plots = scaling_plots(q, found);
   out.assumptions = found.assumptions;
   return out;
+}
+
+std::vector<Plot> scaling_plots(const ScalingQuestion& q, const ScalingAnswer& found) {
+  Plot losses{
+      .title = fmt::format("Loss of {:.3g} training FLOPs, by the size of the model", found.budget.value().value()),
+      .x = {.title = "parameters", .format = Format::kCount, .log = true},
+      .y = {.title = "loss (nats per token)"}};
+  if (found.saving) losses.title = "Loss of the lifetime-optimal choice's training FLOPs, by the size of the model";
+  PlotSeries sizes{.name = q.law.title};
+  for (const SizePoint& p : found.sizes) {
+    if (p.loss) sizes.points.push_back({p.at.parameters, *p.loss});
+  }
+  for (const AllocationFigures& a : found.allocations) {
+    if (!a.loss || sizes.points.empty()) continue;
+    const std::string name = a.kind == AllocationKind::kModel             ? q.model->title
+                             : a.kind == AllocationKind::kLifetimeOptimal ? "lifetime-optimal"
+                                                                          : "compute-optimal";
+    losses.marks.push_back(
+        {.at = {a.at.parameters.value(), a.loss->value()},
+         .text = fmt::format("{}: {} parameters, {} tokens", name, compact_count(a.at.parameters.value()),
+                             compact_count(a.at.tokens.value()))});
+  }
+  losses.series = {std::move(sizes)};
+  Plot laws{.title = "The same training FLOPs by each law",
+            .x = {.title = "parameters", .format = Format::kCount, .log = true},
+            .y = {.title = "tokens", .format = Format::kCount, .log = true}};
+  for (const LawPoint& p : found.laws) {
+    laws.series.push_back({.name = p.law->title, .points = {{p.at.parameters, p.at.tokens}}, .joined = false});
+  }
+  return {std::move(losses), std::move(laws)};
 }
 
 }  // namespace scalecalc

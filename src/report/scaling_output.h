@@ -8,4 +8,7 @@ namespace scalecalc {
 
 Output scaling_output(const ScalingQuestion& question, const ScalingAnswer& found);
 
+/// Loss over parameters for one budget of FLOPs, and what each law would train.
+std::vector<Plot> scaling_plots(const ScalingQuestion& question, const ScalingAnswer& found);
+
 }  // namespace scalecalc

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "base/units.h"
-#include "report/answer_plots.h"
 #include "report/brief_blocks.h"
+#include "report/plot_bars.h"
 #include "report/train_output.h"
 #include "report/train_words.h"
 
@@ -197,5 +198,47 @@ class SensitivityOutput {
 }  // namespace
 
 Output sensitivity_output(const SensitivityAnswer& answer) { return SensitivityOutput(answer).run(); }
+
+Plot tornado_plot(const std::vector<InputElasticity>& elasticities, double swing) {
+  constexpr std::size_t kMostBars = 20;
+  constexpr double kVisible = 0.01;  // of the widest bar
+  const std::string by = text_of(swing, Format::kFraction);
+  Plot tornado{.title = "What each input does to the time of a step, the plan as it is",
+               .x = {.title = "change of the step's time", .format = Format::kFraction},
+               .bar_kinds = {fmt::format("the input {} lower", by), fmt::format("the input {} higher", by)}};
+  for (const InputElasticity& e : elasticities) {
+    if (tornado.bars.size() < kMostBars && e.widest() > kVisible * elasticities.front().widest())
+      tornado.bars.push_back(bar_of_two(e.input.name, e.low.change, e.high.change));
+  }
+  return tornado;
+}
+
+std::vector<Plot> sensitivity_plots(const SensitivityAnswer& answer) {
+  std::vector<Plot> out{tornado_plot(answer.elasticities, answer.question.swing)};
+  if (!answer.codesign) return out;
+  // Over the range that moves fastest, one curve for each choice of the others.
+  const Codesign& sweep = *answer.codesign;
+  const SetRange& range = sweep.ranges.back();
+  Plot curves{.title = answer.question.fixed ? "Step time of plan 1 over the sweep"
+                                             : "Step time over the sweep, planned anew at every point",
+              .x = {.title = range.path, .format = format_of(range.unit), .log = true},
+              .y = {.title = "time of a step", .format = Format::kSeconds, .log = true}};
+  std::map<std::vector<std::size_t>, PlotSeries> series;
+  for (const CodesignPoint& point : sweep.points) {
+    if (!point.plan) continue;
+    const std::vector<std::size_t> others(point.at.begin(), point.at.end() - 1);
+    PlotSeries& one = series[others];
+    std::vector<std::string> names;
+    for (std::size_t r = 0; r < others.size(); ++r) {
+      const SetRange& other = sweep.ranges[r];
+      names.push_back(fmt::format("{} {}", other.path, quantity_text(other.numbers[others[r]], other.unit)));
+    }
+    one.name = names.empty() ? "fastest plan" : join(names, ", ");
+    one.points.push_back({range.numbers[point.at.back()], point.plan->plan.step_s});
+  }
+  for (auto& [at, one] : series) curves.series.push_back(std::move(one));
+  out.push_back(std::move(curves));
+  return out;
+}
 
 }  // namespace scalecalc

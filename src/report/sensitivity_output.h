@@ -21,4 +21,9 @@ Format format_of(const Dim& unit);
 /// A quantity as people read it: "1.23 TB/s".
 std::string quantity_text(double value, const Dim& unit);
 
+/// What each input does to the step, that of the widest swing first.
+Plot tornado_plot(const std::vector<InputElasticity>& elasticities, double swing);
+/// The tornado of the inputs, and the curves of --set ranges.
+std::vector<Plot> sensitivity_plots(const SensitivityAnswer& answer);
+
 }  // namespace scalecalc

@@ -7,9 +7,9 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/answer_plots.h"
 #include "report/brief_blocks.h"
 #include "report/placement_figures.h"
+#include "report/serve_plots.h"
 #include "serve/requests.h"
 #include "serve/serving_cost.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "base/units.h"
-#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/train_output.h"
 #include "report/train_words.h"
@@ -173,6 +173,60 @@ Output trace_output(const TracedPlan& traced, bool complete) {
     out.plots = {timeline_plot(*traced.trace)};
     add_notes(traced, out);
     out.blocks.push_back(next_block({next_line({.flags = {fix_flag(traced.plan->plan.layout)}})}));
+  }
+  return out;
+}
+
+namespace {
+
+enum class StageWork : std::size_t { kForward, kBackward, kEnd };
+
+/// One stage's spans in the order of time. What is too short to be seen lengthens the one before.
+class StageBar {
+ public:
+  StageBar(std::string label, double shortest) : bar_{std::move(label), {}}, shortest_(shortest) {}
+
+  void add(double from, double to, StageWork work) {
+    from = std::max(from, end_);  // a reduction beside the last backward shows where that has ended
+    if (to <= from) return;
+    const auto kind = static_cast<std::size_t>(work);
+    PlotSpan* last = bar_.spans.empty() ? nullptr : &bar_.spans.back();
+    const bool follows = last != nullptr && from - last->to < shortest_;
+    if (follows && (last->kind == kind || to - from < shortest_)) {
+      last->to = to;
+    } else {
+      bar_.spans.push_back({from, to, kind});
+    }
+    end_ = to;
+  }
+
+  PlotBar take() { return std::move(bar_); }
+
+ private:
+  PlotBar bar_;
+  double shortest_, end_ = 0;
+};
+
+}  // namespace
+
+Plot timeline_plot(const StepTrace& trace) {
+  constexpr double kVisible = 1.0 / 1500;  // of the step
+  std::vector<StageBar> stages;
+  for (std::size_t s = 0; s < trace.stages.size(); ++s) {
+    stages.emplace_back(fmt::format("stage {}", trace.stages[s].holds.first), kVisible * trace.simulated_s);
+  }
+  for (const PipelineBlock& block : trace.timeline.blocks) {
+    if (block.kind == BlockKind::kSendActivation || block.kind == BlockKind::kSendGradient) continue;
+    const StageWork work = !is_compute(block.kind)             ? StageWork::kEnd
+                           : block.kind == BlockKind::kForward ? StageWork::kForward
+                                                               : StageWork::kBackward;
+    stages[static_cast<std::size_t>(block.stage)].add(block.start_s, block.end_s, work);
+  }
+  Plot out{.x = {.title = "time of the step", .format = Format::kSeconds},
+           .bar_kinds = {"forward", "backward", "after the last backward: gradients, optimizer, weights, the host"}};
+  for (StageBar& stage : stages) {
+    stage.add(trace.timeline.end_s, trace.timeline.end_s + trace.step.host_s, StageWork::kEnd);
+    out.bars.push_back(stage.take());
   }
   return out;
 }

@@ -33,4 +33,7 @@ Output trace_output(const TracedPlan& traced, bool complete);
 /// Perfetto and chrome://tracing read those and skip the rest. One event a line.
 std::string trace_json(const TracedPlan& traced, const Output& output, std::string_view tool_version);
 
+/// What each stage of a pipeline does with the step.
+Plot timeline_plot(const StepTrace& trace);
+
 }  // namespace scalecalc

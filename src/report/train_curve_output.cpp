@@ -5,9 +5,10 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/units.h"
-#include "report/answer_plots.h"
 #include "report/brief_blocks.h"
+#include "report/plot_bars.h"
 #include "report/train_output.h"
 #include "report/train_plan.h"
 #include "report/train_words.h"
@@ -281,6 +282,75 @@ Output train_curve_output(const TrainCurve& curve, bool complete) {
   out.blocks.push_back({.is_list = false, .records = {std::move(rest)}, .for_files = true});
   out.blocks.push_back(out.nothing_fits ? searched_counts(curve) : in_full(searched_counts(curve)));
   out.blocks.push_back(plan_alone(curve));
+  return out;
+}
+
+namespace {
+
+Plot scaling_curve(const TrainCurve& curve) {
+  Plot out{.x = {.title = "chips", .format = Format::kInteger, .log = true},
+           .y = {.title = "tokens/s", .format = Format::kCount, .log = true}};
+  PlotSeries planned{.name = "fastest plan of each count"};
+  PlotSeries linear = bound_line("linear from the first count on", {});
+  for (const CurvePoint& p : curve.points) {
+    out.x.ticks.push_back(to_double(p.chips));
+    if (!p.plan) continue;
+    planned.points.push_back({to_double(p.chips), p.plan->figures.tokens_per_s, layout_words(p.plan->plan.layout)});
+    const PlotPoint& first = planned.points.front();
+    linear.points.push_back({to_double(p.chips), first.y * to_double(p.chips) / first.x});
+  }
+  if (curve.end && curve.points[curve.end->last].plan) {
+    const CurvePoint& last = curve.points[curve.end->last];
+    out.marks.push_back(
+        {.at = {to_double(last.chips), last.plan->figures.tokens_per_s},
+         .text = fmt::format("linear up to {} chips: each does {} of its work at the first count",
+                             group_thousands(last.chips), text_of(last.efficiency, Format::kFraction))});
+  }
+  out.series = {std::move(planned), std::move(linear)};
+  return out;
+}
+
+/// Days against dollars where the run is known, else tokens per second against those of a chip.
+Plot front_plot(const TrainCurve& curve) {
+  const bool run = !curve.front.empty() && std::all_of(curve.front.begin(), curve.front.end(), [](const auto& p) {
+    return p.figures.run && p.figures.run->cost_usd;
+  });
+  Plot out{.title = "Time against cost: no plan is faster than one of these and as cheap"};
+  if (run) {
+    out.x = {.title = "time of the run", .format = Format::kSeconds, .log = true};
+    out.y = {.title = "cost of the run", .format = Format::kUsd};
+  } else {
+    out.x = {.title = "tokens/s", .format = Format::kCount, .log = true};
+    out.y = {.title = "tokens/s per chip (a cheaper run has more)"};
+  }
+  PlotSeries front{.name = "Pareto front"};
+  out.limits = run ? PlotLimits::kAtMost : PlotLimits::kAtLeast;
+  const auto at = [&](const RankedPlan& p) {
+    const std::string name =
+        fmt::format("{} chips, {}", group_thousands(p.plan.slice.chips), layout_words(p.plan.layout));
+    return run ? PlotPoint{p.figures.run->time_s, *p.figures.run->cost_usd, name}
+               : PlotPoint{p.figures.tokens_per_s, p.figures.tokens_per_s_per_chip, name};
+  };
+  for (const RankedPlan& p : curve.front) front.points.push_back(at(p));
+  if (!curve.front.empty()) {
+    const auto chips = [](const RankedPlan& p) { return group_thousands(p.plan.slice.chips); };
+    out.marks.push_back(
+        {.at = front.points.front(), .text = fmt::format("fastest: {} chips", chips(curve.front.front()))});
+    if (curve.front.size() > 1) {
+      out.marks.push_back(
+          {.at = front.points.back(), .text = fmt::format("cheapest: {} chips", chips(curve.front.back()))});
+    }
+  }
+  out.series = {std::move(front)};
+  return out;
+}
+
+}  // namespace
+
+std::vector<Plot> train_curve_plots(const TrainCurve& curve) {
+  std::vector<Plot> out;
+  if (curve.points.size() > 1) out.push_back(scaling_curve(curve));
+  if (curve.pareto) out.push_back(front_plot(curve));
   return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "report/output.h"
+#include "report/plot.h"
 #include "train/curve.h"
 
 namespace scalecalc {
@@ -9,5 +10,8 @@ namespace scalecalc {
 /// CSV and JSON Lines have the points; with --pareto they have the plans of the front. `complete` is false when the
 /// search was interrupted.
 Output train_curve_output(const TrainCurve& curve, bool complete = true);
+
+/// Throughput over chips beside a linear one, and with --pareto time against cost.
+std::vector<Plot> train_curve_plots(const TrainCurve& curve);
 
 }  // namespace scalecalc

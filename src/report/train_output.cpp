@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "plan/ranking.h"
-#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
+#include "report/plot_bars.h"
 #include "report/train_plan.h"
 #include "report/train_sections.h"
 #include "report/train_why.h"
@@ -266,6 +266,27 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
   add(search_blocks(answer, all_reasons));
   if (!answer.would_fit.empty()) add({next_block({next_line({.flags = {answer.would_fit.front()}})})});
   return out;
+}
+
+std::vector<Plot> train_plots(const TrainAnswer& answer) {
+  const RankedPlan* detailed = detailed_plan(answer);
+  if (detailed == nullptr) return {};
+  const PlotAxis axis{.title = "time of the step", .format = Format::kSeconds};
+  Plot plans{
+      .title = "The plans", .x = axis, .bar_kinds = {"predicted", "from every coefficient at its best to its worst"}};
+  for (const RankedPlan& ranked : answer.plans) {
+    const auto rank = static_cast<std::size_t>(&ranked - answer.plans.data()) + 1;
+    plans.bars.push_back({fmt::format("{}: {}", rank, text_of(Cell(ranked.plan.step_s), Format::kSeconds)),
+                          {{0, ranked.plan.step_s, 0}, {ranked.figures.step_low_s, ranked.figures.step_high_s, 1}}});
+  }
+  std::vector<std::pair<std::string, double>> times;
+  for (const auto& [cause, time] : detailed->figures.time_s) times.emplace_back(cause_words(cause), time);
+  std::vector<std::pair<std::string, double>> memory = detailed->figures.memory_bytes;
+  memory.emplace_back("free", answer.hw.hbm_capacity.value() - sum_of(memory));
+  const std::string name = detailed_name(answer);
+  return {std::move(plans), parts_plot(fmt::format("Where the step goes: {}", name), axis, times),
+          parts_plot(fmt::format("Memory of the fullest chip: {}", name),
+                     {.title = "memory of a chip", .format = Format::kBytes}, memory)};
 }
 
 }  // namespace scalecalc

@@ -16,4 +16,7 @@ Output train_output(const TrainAnswer& answer, bool complete = true, bool all_re
 Output training_output(const TrainAnswer& job, std::string_view command, std::string title, bool complete,
                        std::string_view searched);
 
+/// The plans' steps with their bands, where the step of the detailed plan goes, and the memory of its fullest chip.
+std::vector<Plot> train_plots(const TrainAnswer& answer);
+
 }  // namespace scalecalc

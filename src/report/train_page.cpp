@@ -6,9 +6,13 @@
 #include <map>
 
 #include "plan/dimensions.h"
-#include "report/answer_bars.h"
-#include "report/answer_plots.h"
 #include "report/layout_map.h"
+#include "report/plot_bars.h"
+#include "report/roof_plots.h"
+#include "report/sensitivity_output.h"
+#include "report/trace_output.h"
+#include "report/train_curve_output.h"
+#include "report/train_output.h"
 #include "report/train_words.h"
 #include "sensitivity/elasticity.h"
 #include "train/step_operations.h"

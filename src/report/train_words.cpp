@@ -138,4 +138,15 @@ double sum_of(const std::vector<std::pair<std::string, double>>& figures) {
                          [](double sum, const auto& entry) { return sum + entry.second; });
 }
 
+std::string software_text(std::string_view software, const TrainQuestion& question) {
+  const std::string why = question.ideal           ? "--efficiency ideal: the pure roofline"
+                          : question.stack.empty() ? "default; --stack NAME chooses another"
+                                                   : "--stack " + question.stack;
+  return fmt::format("software: {} ({})", software, why);
+}
+
+std::vector<std::string> deciding_of_training() {
+  return {"--seq", "--batch-tokens", "--tokens", "--precision", "--price"};
+}
+
 }  // namespace scalecalc

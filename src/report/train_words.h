@@ -50,4 +50,9 @@ std::string_view key_of(Reject reason);
 /// The sum of figures with names.
 double sum_of(const std::vector<std::pair<std::string, double>>& figures);
 
+/// "software: torchtitan 2026-08 (default; --stack NAME chooses another)", or what was typed.
+std::string software_text(std::string_view software, const TrainQuestion& question);
+/// Flags of the assumptions that decide about any training job.
+std::vector<std::string> deciding_of_training();
+
 }  // namespace scalecalc

@@ -9,9 +9,9 @@
 
 #include "base/text.h"
 #include "plan/mechanisms.h"
-#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/measured_rows.h"
+#include "report/plot_bars.h"
 #include "report/train_words.h"
 
 namespace scalecalc {
@@ -415,5 +415,79 @@ Output validate_output(const ValidationOf<Kind>& v, const ValidateQuestionOf<Kin
 template Output validate_output(const Validation&, const ValidateQuestion&, const ValidateView&);
 template Output validate_output(const RlValidation&, const RlValidateQuestion&, const ValidateView&);
 template Output validate_output(const ServeValidation&, const ServeValidateQuestion&, const ValidateView&);
+
+namespace {
+
+template <class Row>
+std::string row_name(const Row& row) {
+  return fmt::format("{}: {} on {} {}", row.row.id, row.row.model, row.row.chips, row.row.chip);
+}
+
+/// Measured and predicted as the table of rows has them: rates of serving as the time of a token.
+template <class Row>
+PlotPoint against(const Row& row) {
+  return {row.measured, row.predicted, row_name(row)};
+}
+PlotPoint against(const PredictedServing& row) {
+  const bool rate = row.row.figure == ServeFigure::kOutputRate || row.row.figure == ServeFigure::kInputRate;
+  return rate ? PlotPoint{1 / row.measured, 1 / row.predicted, row_name(row)}
+              : PlotPoint{row.measured, row.predicted, row_name(row)};
+}
+
+Plot scatter(Compared compared, std::vector<PlotPoint> points) {
+  const Format format = compared == Compared::kMemory ? Format::kBytes : Format::kSeconds;
+  Plot out{.title = "Each row: predicted over measured",
+           .x = {.title = "measured", .format = format, .log = true},
+           .y = {.title = "predicted", .format = format, .log = true}};
+  if (points.empty()) return out;
+  double least = points.front().x, most = least;
+  for (const PlotPoint& p : points) {
+    least = std::min({least, p.x, p.y});
+    most = std::max({most, p.x, p.y});
+  }
+  out.series = {{.name = "a row", .points = std::move(points), .joined = false},
+                {.name = "as measured", .points = {{least, least}, {most, most}}, .marked = false}};
+  return out;
+}
+
+/// Bins of a twentieth, what is farther off at either end.
+Plot error_histogram(const std::vector<double>& errors) {
+  constexpr int kEnd = 6;
+  constexpr double kWide = 0.05;
+  std::array<double, 2 * kEnd + 2> counts{};
+  for (const double error : errors) {
+    const double bin = std::clamp(std::floor(error / kWide), -kEnd - 1.0, static_cast<double>(kEnd));
+    ++counts.at(static_cast<std::size_t>(bin + kEnd + 1.0));
+  }
+  constexpr const char* kTitle = "How many rows err by how much (predicted over measured, minus 1)";
+  const PlotAxis rows{.title = "rows", .format = Format::kInteger};
+  std::vector<std::pair<std::string, double>> bars;
+  const auto percent = [](int edge) { return edge == 0 ? "0 %" : fmt::format("{:+g} %", 100 * kWide * edge); };
+  int edge = -kEnd - 1;
+  for (const double count : counts) {
+    const std::string range = edge < -kEnd   ? "below " + percent(-kEnd)
+                              : edge == kEnd ? "above " + percent(kEnd)
+                                             : fmt::format("{} to {}", percent(edge), percent(edge + 1));
+    if (!errors.empty()) bars.emplace_back(range, count);
+    ++edge;
+  }
+  return value_bars(kTitle, rows, bars);
+}
+
+}  // namespace
+
+template <class Kind>
+std::vector<Plot> validation_plots(const ValidationOf<Kind>& validation) {
+  std::vector<PlotPoint> points;
+  std::vector<double> errors;
+  for (const auto& row : validation.rows) {
+    points.push_back(against(row));
+    errors.push_back(row.error);
+  }
+  return {scatter(validation.compared, std::move(points)), error_histogram(errors)};
+}
+template std::vector<Plot> validation_plots(const Validation&);
+template std::vector<Plot> validation_plots(const ServeValidation&);
+template std::vector<Plot> validation_plots(const RlValidation&);
 
 }  // namespace scalecalc

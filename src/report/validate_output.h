@@ -21,4 +21,8 @@ template <class Kind>
 Output validate_output(const ValidationOf<Kind>& validation, const ValidateQuestionOf<Kind>& question,
                        const ValidateView& view);
 
+/// Each row's prediction over its measurement, and how many rows err by how much.
+template <class Kind>
+std::vector<Plot> validation_plots(const ValidationOf<Kind>& validation);
+
 }  // namespace scalecalc

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -150,6 +151,37 @@ TEST(TraceOutput, WithoutAPlanItSaysWhatIsShort) {
   EXPECT_TRUE(json["traceEvents"].empty());
   EXPECT_TRUE(json["stages"].empty());
   EXPECT_FALSE(json["nothing_fits"].empty());
+}
+
+TEST(TimelinePlot, WorkIsDrawnAndSendsAreNot) {
+  StepTrace trace;
+  trace.simulated_s = 11;
+  trace.stages.resize(2);
+  trace.stages[1].holds.first = 1;
+  trace.step.host_s = 1;
+  trace.timeline.end_s = 10;
+  const auto block = [&](BlockKind kind, std::int64_t stage, double from, double to) {
+    trace.timeline.blocks.push_back({.kind = kind, .stage = stage, .start_s = from, .end_s = to});
+  };
+  block(BlockKind::kForward, 0, 0, 2);
+  block(BlockKind::kSendActivation, 0, 2, 3);
+  block(BlockKind::kForward, 1, 3, 4);
+  block(BlockKind::kForward, 1, 4, 5);  // one span with the one before
+  block(BlockKind::kBackward, 1, 5, 7);
+  block(BlockKind::kBackwardInput, 0, 7, 8);
+  block(BlockKind::kBackwardWeight, 0, 8, 9);
+  block(BlockKind::kReduce, 0, 8.5, 9.5);  // beside the backward, and seen behind it
+  const Plot plot = timeline_plot(trace);
+  ASSERT_EQ(plot.bars.size(), 2U);
+  const auto spans = [&](std::size_t stage) {
+    std::vector<std::array<double, 3>> out;
+    for (const PlotSpan& s : plot.bars[stage].spans) out.push_back({s.from, s.to, static_cast<double>(s.kind)});
+    return out;
+  };
+  using Spans = std::vector<std::array<double, 3>>;
+  EXPECT_EQ(spans(0), (Spans{{0, 2, 0}, {7, 9, 1}, {9, 9.5, 2}, {10, 11, 2}}));
+  EXPECT_EQ(spans(1), (Spans{{3, 5, 0}, {5, 7, 1}, {10, 11, 2}}));
+  EXPECT_EQ(plot.bar_kinds.size(), 3U);
 }
 
 }  // namespace

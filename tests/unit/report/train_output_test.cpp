@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/train_output.h"
 #include "unit/report/sample_answer.h"
 #include "unit/report/train_texts.h"
 
@@ -47,8 +48,7 @@ TEST(TrainReport, TitleSaysTheQuestion) {
   ASSERT_EQ(report.summary.size(), 3U);  // the headline: which plan, and how long, how much, what binds; the software
   EXPECT_NE(report.summary[0].text.find("tp 4+sp"), std::string::npos) << report.summary[0].text;
   EXPECT_NE(report.summary[1].text.find("bound by"), std::string::npos) << report.summary[1].text;
-  EXPECT_EQ(report.summary[2].text,
-            "software: stack 1.2 (default; --stack NAME chooses another)");
+  EXPECT_EQ(report.summary[2].text, "software: stack 1.2 (default; --stack NAME chooses another)");
   EXPECT_TRUE(report.warnings.empty());
   EXPECT_EQ(report.notes.front(), "The best 2 are shown; --top N shows more.");
 }
@@ -172,6 +172,20 @@ TEST(RejectKeys, AreDistinct) {
   }
   EXPECT_EQ(key_of(Reject::kMemory), "memory");
   EXPECT_EQ(key_of(Reject::kBatchSmall), "batch_small");
+}
+
+TEST(TrainPlots, StepsHaveTheirBandsAndPartsAddUp) {
+  const std::vector<Plot> plots = train_plots(sample_answer());
+  ASSERT_EQ(plots.size(), 3U);
+  ASSERT_EQ(plots[0].bars.size(), 2U);
+  EXPECT_EQ(plots[0].bars[0].label, "1: 2.00 s");
+  EXPECT_DOUBLE_EQ(plots[0].bars[0].spans.at(0).to, 2);
+  EXPECT_DOUBLE_EQ(plots[0].bars[0].spans.at(1).from, 1.75);
+  EXPECT_DOUBLE_EQ(plots[0].bars[0].spans.at(1).to, 2.5);
+  EXPECT_DOUBLE_EQ(plots[1].bars.back().spans.at(0).to, 2);  // 1.5 + 0.25 + 0.25
+  EXPECT_EQ(plots[2].bars.back().label, "free: 49.0 GB");    // 100 - 20 - 30 - 1
+  EXPECT_DOUBLE_EQ(plots[2].bars.back().spans.at(0).to, 100e9);
+  EXPECT_TRUE(train_plots(sample_miss()).empty());
 }
 
 }  // namespace

@@ -82,5 +82,28 @@ TEST(ValidateOutput, OneLineOfCsvForEachRow) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
 }
 
+TEST(ValidationPlots, EveryRowIsAPointAndIsCounted) {
+  Validation v{.compared = Compared::kStepTime};
+  for (const double error : {-0.9, -0.01, 0.0, 0.04, 0.05, 0.31}) {
+    PredictedRow row;
+    row.row = test::measurement();
+    row.measured = 10;
+    row.predicted = 10 * (1 + error);
+    row.error = error;
+    v.rows.push_back(row);
+  }
+  const std::vector<Plot> plots = validation_plots(v);
+  ASSERT_EQ(plots.size(), 2U);
+  EXPECT_EQ(plots[0].series.at(0).points.size(), 6U);
+  EXPECT_DOUBLE_EQ(plots[0].series.at(1).points.at(0).x, plots[0].series.at(1).points.at(0).y);
+  std::vector<std::string> counted;
+  for (const PlotBar& bar : plots[1].bars) {
+    if (bar.spans.at(0).to > 0) counted.push_back(bar.label);
+  }
+  EXPECT_EQ(counted, (std::vector<std::string>{"below -30 %: 1", "-5 % to 0 %: 1", "0 % to +5 %: 2", "+5 % to +10 %: 1",
+                                               "above +30 %: 1"}));
+  EXPECT_FALSE(has_data(validation_plots(Validation{}).at(1)));
+}
+
 }  // namespace
 }  // namespace scalecalc
