@@ -1,5 +1,6 @@
-"""Includes point one way only: a file may include its own layer and those before it. Heavy third-party headers stay
-behind the files that fence them."""
+"""Includes point one way only: a file may include its own layer and those before it. The domains come first, then report,
+batch and cli, then the outputs, the options and the commands of all features (docs/design.md). Heavy third-party headers
+stay behind the files that fence them."""
 import pathlib
 import re
 import sys
@@ -7,6 +8,8 @@ import sys
 LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "hw", "collective", "roofline", "matmul",
           "model_card", "bounds", "economics", "plan", "train", "serve", "launch", "sensitivity", "compare", "scaling_law",
           "design", "jobs", "distill", "rl", "validate", "calibrate", "profile", "book", "report", "batch", "cli", "api"]
+GENERAL = {"report", "cli", "api"}  # whatever a file there is called
+KINDS = ["output", "options", "command"]
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},
@@ -23,6 +26,16 @@ TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)[^;]*\{", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 
 
+def rank(name: str) -> tuple[int, int]:
+    """Of a file below src/: its kind (0 for a domain and what is general), then its directory."""
+    directory = name.split("/")[0]
+    kind = pathlib.PurePath(name).stem.rpartition("_")[2]
+    if directory == "api":
+        return len(KINDS) + 1, 0
+    of_feature = directory not in GENERAL and kind in KINDS
+    return KINDS.index(kind) + 1 if of_feature else 0, LAYERS.index(directory)
+
+
 def main() -> int:
     src = pathlib.Path(sys.argv[1]) / "src"
     problems = []
@@ -33,9 +46,9 @@ def main() -> int:
         layer = name.split("/")[0]
         text = path.read_text(encoding="utf-8")
         for included in INCLUDE.findall(text):
-            target = included.split("/")[0]
-            if "/" in included and layer in LAYERS and target in LAYERS and LAYERS.index(target) > LAYERS.index(layer):
-                problems.append(f"src/{name}: layer {layer} includes {included}, a later layer")
+            known = "/" in included and layer in LAYERS and included.split("/")[0] in LAYERS
+            if known and rank(included) > rank(name):
+                problems.append(f"src/{name}: includes {included}, a later layer")
             for prefix, allowed in FENCES.items():
                 if included.startswith(prefix) and not any(name.startswith(a) for a in allowed):
                     problems.append(f"src/{name}: includes {included}, fenced to {', '.join(sorted(allowed))}")
