@@ -11,9 +11,9 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "batch/batch_actions_command.h"
 #include "batch/files.h"
 #include "batch/merge.h"
-#include "cli/batch_actions.h"
 
 namespace scalecalc::cli {
 namespace {

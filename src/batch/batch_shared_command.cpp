@@ -6,11 +6,11 @@
 
 #include "base/progress.h"
 #include "base/text.h"
+#include "batch/batch_actions_command.h"
 #include "batch/cases.h"
 #include "batch/files.h"
 #include "batch/run_shard.h"
 #include "cli/ask_command.h"
-#include "cli/batch_actions.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"

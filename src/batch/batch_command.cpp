@@ -5,8 +5,8 @@
 #include <array>
 
 #include "base/text.h"
+#include "batch/batch_actions_command.h"
 #include "batch/job_script.h"
-#include "cli/batch_actions.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
 

@@ -6,12 +6,12 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "batch/batch_actions_command.h"
 #include "batch/cases.h"
 #include "batch/diff.h"
 #include "batch/files.h"
 #include "batch/job_script.h"
 #include "batch/merge.h"
-#include "cli/batch_actions.h"
 #include "cli/comma_list.h"
 #include "cli/flag_reader.h"
 #include "cli/output_command.h"
