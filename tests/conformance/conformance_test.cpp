@@ -10,8 +10,8 @@
 #include "base/diagnostic.h"
 #include "base/quoting.h"
 #include "book/book.h"
+#include "book/book_output.h"
 #include "cli/run.h"
-#include "report/book_output.h"
 
 namespace scalecalc::conformance {
 namespace {

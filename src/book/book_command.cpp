@@ -5,11 +5,11 @@
 #include "base/quoting.h"
 #include "base/text.h"
 #include "book/book.h"
+#include "book/book_output.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
 #include "cli/output_command.h"
 #include "cli/run.h"
-#include "report/book_output.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "report/book_output.h"
+#include "book/book_output.h"
 #include "report/json_text.h"
 
 namespace scalecalc {

@@ -1,4 +1,4 @@
-#include "report/book_output.h"
+#include "book/book_output.h"
 
 #include <fmt/format.h>
 
