@@ -1,4 +1,4 @@
-#include "report/hlo_output.h"
+#include "profile/hlo_output.h"
 
 #include <fmt/format.h>
 

@@ -16,10 +16,10 @@
 #include "cli/train_options.h"
 #include "config/json_reader.h"
 #include "profile/byte_source.h"
+#include "profile/hlo_output.h"
 #include "profile/hlo_program.h"
 #include "profile/kernel_rows.h"
-#include "report/hlo_output.h"
-#include "report/profile_output.h"
+#include "profile/profile_output.h"
 #include "train/measured.h"
 #include "train/reference.h"
 
