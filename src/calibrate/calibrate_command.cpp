@@ -4,13 +4,13 @@
 #include <array>
 
 #include "base/text.h"
+#include "calibrate/calibrate_output.h"
 #include "cli/commands.h"
 #include "cli/measurement_files.h"
 #include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "config/yaml_writer.h"
-#include "report/calibrate_output.h"
 
 namespace scalecalc::cli {
 namespace {

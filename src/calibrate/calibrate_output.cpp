@@ -1,4 +1,4 @@
-#include "report/calibrate_output.h"
+#include "calibrate/calibrate_output.h"
 
 #include <fmt/format.h>
 
