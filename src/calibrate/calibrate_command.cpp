@@ -6,11 +6,11 @@
 #include "base/text.h"
 #include "calibrate/calibrate_output.h"
 #include "cli/commands.h"
-#include "cli/measurement_files.h"
 #include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "config/yaml_writer.h"
+#include "validate/measurement_options.h"
 
 namespace scalecalc::cli {
 namespace {

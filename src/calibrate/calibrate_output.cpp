@@ -5,9 +5,9 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "config/yaml_writer.h"
-#include "report/measured_rows.h"
 #include "report/plot_bars.h"
 #include "report/train_words.h"
+#include "validate/measured_rows_output.h"
 
 namespace scalecalc {
 namespace {

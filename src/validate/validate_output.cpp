@@ -1,4 +1,4 @@
-#include "report/validate_output.h"
+#include "validate/validate_output.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@
 #include "base/text.h"
 #include "plan/mechanisms.h"
 #include "report/brief_blocks.h"
-#include "report/measured_rows.h"
 #include "report/plot_bars.h"
 #include "report/train_words.h"
+#include "validate/measured_rows_output.h"
 
 namespace scalecalc {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/measurement_files.h"
+#include "validate/measurement_options.h"
 
 #include <fmt/format.h>
 

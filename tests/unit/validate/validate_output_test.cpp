@@ -1,4 +1,4 @@
-#include "report/validate_output.h"
+#include "validate/validate_output.h"
 
 #include <gtest/gtest.h>
 

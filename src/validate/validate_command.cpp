@@ -5,10 +5,10 @@
 
 #include "cli/commands.h"
 #include "cli/log.h"
-#include "cli/measurement_files.h"
 #include "cli/output_command.h"
 #include "cli/session.h"
-#include "report/validate_output.h"
+#include "validate/measurement_options.h"
+#include "validate/validate_output.h"
 
 namespace scalecalc::cli {
 namespace {
