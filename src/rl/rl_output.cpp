@@ -1,4 +1,4 @@
-#include "report/rl_output.h"
+#include "rl/rl_output.h"
 
 #include <fmt/format.h>
 

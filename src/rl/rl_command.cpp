@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/output_command.h"
-#include "report/rl_output.h"
+#include "rl/rl_output.h"
 
 namespace scalecalc::cli {
 namespace {
