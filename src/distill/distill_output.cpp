@@ -1,4 +1,4 @@
-#include "report/distill_output.h"
+#include "distill/distill_output.h"
 
 #include <fmt/format.h>
 

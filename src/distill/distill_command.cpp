@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/output_command.h"
-#include "report/distill_output.h"
+#include "distill/distill_output.h"
 
 namespace scalecalc::cli {
 namespace {
