@@ -2,9 +2,9 @@
 #include <array>
 
 #include "cli/commands.h"
-#include "cli/job_options.h"
 #include "cli/output_command.h"
 #include "distill/distill_output.h"
+#include "jobs/job_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -2,8 +2,8 @@
 #include <array>
 
 #include "cli/commands.h"
-#include "cli/job_options.h"
 #include "cli/output_command.h"
+#include "jobs/job_options.h"
 #include "rl/rl_output.h"
 
 namespace scalecalc::cli {

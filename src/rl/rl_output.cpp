@@ -6,8 +6,8 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "jobs/job_output.h"
 #include "report/brief_blocks.h"
-#include "report/job_figures.h"
 #include "report/plot_bars.h"
 #include "report/serve_output.h"
 #include "report/train_words.h"

@@ -1,4 +1,4 @@
-#include "cli/job_options.h"
+#include "jobs/job_options.h"
 
 #include <fmt/format.h>
 

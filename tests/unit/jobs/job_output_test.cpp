@@ -1,4 +1,4 @@
-#include "report/job_figures.h"
+#include "jobs/job_output.h"
 
 #include <gtest/gtest.h>
 
