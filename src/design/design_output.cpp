@@ -1,4 +1,4 @@
-#include "report/design_output.h"
+#include "design/design_output.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/model_design.h"
+#include "design/design_command.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "cli/output_command.h"
 #include "config/yaml_writer.h"
 #include "design/design.h"
+#include "design/design_output.h"
 #include "network/slice.h"
-#include "report/design_output.h"
 
 namespace scalecalc::cli {
 namespace {
