@@ -11,8 +11,8 @@
 #include "cost/workload.h"
 #include "import/named_model.h"
 #include "model/accounting.h"
-#include "report/scaling_output.h"
 #include "scaling_law/scaling.h"
+#include "scaling_law/scaling_output.h"
 #include "serve/serve_question.h"
 #include "train/import_assumptions.h"
 

@@ -1,4 +1,4 @@
-#include "report/scaling_output.h"
+#include "scaling_law/scaling_output.h"
 
 #include <fmt/format.h>
 
