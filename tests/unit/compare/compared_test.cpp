@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostic.h"
-#include "report/compare_parts.h"
+#include "compare/compare_parts_output.h"
 
 namespace scalecalc {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/compare_parts.h"
+#include "compare/compare_parts_output.h"
 
 #include <fmt/format.h>
 

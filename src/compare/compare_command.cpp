@@ -8,11 +8,11 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/compare_options.h"
 #include "cli/output_command.h"
 #include "cli/session.h"
+#include "compare/compare_options.h"
+#include "compare/compare_output.h"
 #include "import/named_model.h"
-#include "report/compare_output.h"
 
 namespace scalecalc::cli {
 namespace {

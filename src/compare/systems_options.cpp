@@ -1,4 +1,4 @@
-#include "cli/compared_systems.h"
+#include "compare/systems_options.h"
 
 #include <fmt/format.h>
 

@@ -4,9 +4,9 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "compare/compare_output.h"
+#include "compare/compare_parts_output.h"
 #include "report/brief_blocks.h"
-#include "report/compare_output.h"
-#include "report/compare_parts.h"
 #include "report/plot_bars.h"
 #include "report/serve_output.h"
 #include "report/train_words.h"

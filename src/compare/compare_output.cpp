@@ -1,4 +1,4 @@
-#include "report/compare_output.h"
+#include "compare/compare_output.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "compare/compare_parts_output.h"
 #include "plan/dimensions.h"
 #include "report/brief_blocks.h"
-#include "report/compare_parts.h"
 #include "report/placement_figures.h"
 #include "report/plot_bars.h"
 #include "report/train_plan.h"

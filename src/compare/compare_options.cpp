@@ -1,4 +1,4 @@
-#include "cli/compare_options.h"
+#include "compare/compare_options.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 
 #include "base/text.h"
 #include "cli/comma_list.h"
-#include "cli/compared_systems.h"
 #include "cli/flag_reader.h"
 #include "cli/run_options.h"
 #include "cli/serve_options.h"
 #include "cli/train_options.h"
+#include "compare/systems_options.h"
 #include "config/catalog.h"
 
 namespace scalecalc::cli {
