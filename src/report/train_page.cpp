@@ -9,12 +9,12 @@
 #include "report/layout_map.h"
 #include "report/plot_bars.h"
 #include "report/roof_plots.h"
-#include "report/sensitivity_output.h"
 #include "report/trace_output.h"
 #include "report/train_curve_output.h"
 #include "report/train_output.h"
 #include "report/train_words.h"
 #include "sensitivity/elasticity.h"
+#include "sensitivity/sensitivity_output.h"
 #include "train/step_operations.h"
 #include "train/step_trace.h"
 

@@ -12,7 +12,7 @@
 #include "cli/run_options.h"
 #include "cli/serve_options.h"
 #include "cli/train_options.h"
-#include "report/sensitivity_output.h"
+#include "sensitivity/sensitivity_output.h"
 
 namespace scalecalc::cli {
 namespace {

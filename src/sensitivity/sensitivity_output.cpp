@@ -1,4 +1,4 @@
-#include "report/sensitivity_output.h"
+#include "sensitivity/sensitivity_output.h"
 
 #include <fmt/format.h>
 
