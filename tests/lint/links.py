@@ -9,7 +9,7 @@ import sys
 
 OWNERS = ("network/", "spec/")
 # The data sheet as it is printed, field by field.
-SHOWN = {"report/hw_figures.cpp": {"oversubscription"}}
+SHOWN = {"hw/hw_figures_output.cpp": {"oversubscription"}}
 FIELD = re.compile(r"(?:\.|->|::)(link_bandwidth|bandwidth_per_chip|hop_latency|oversubscription|switched\.latency)\b")
 NO_CODE = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"')
 TIER = re.compile(r"^  - tier: (\S+)\n((?:    .*\n)*)", re.M)

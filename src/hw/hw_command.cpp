@@ -11,8 +11,8 @@
 #include "cli/set_keys.h"
 #include "config/yaml_writer.h"
 #include "hw/hw.h"
+#include "hw/hw_output.h"
 #include "network/slice.h"
-#include "report/hw_output.h"
 
 namespace scalecalc::cli {
 namespace {

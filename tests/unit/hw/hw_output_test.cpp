@@ -1,4 +1,4 @@
-#include "report/hw_output.h"
+#include "hw/hw_output.h"
 
 #include <gtest/gtest.h>
 

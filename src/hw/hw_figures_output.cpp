@@ -1,4 +1,4 @@
-#include "report/hw_figures.h"
+#include "hw/hw_figures_output.h"
 
 #include <fmt/format.h>
 

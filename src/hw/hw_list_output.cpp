@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "hw/hw_figures_output.h"
+#include "hw/hw_output.h"
 #include "network/tier_rates.h"
-#include "report/hw_figures.h"
-#include "report/hw_output.h"
 
 namespace scalecalc {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/hw_output.h"
+#include "hw/hw_output.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/hw_figures.h"
+#include "hw/hw_figures_output.h"
 #include "report/roof_plots.h"
 
 namespace scalecalc {
