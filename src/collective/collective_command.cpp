@@ -12,8 +12,8 @@
 #include "cli/foreign_words.h"
 #include "cli/output_command.h"
 #include "collective/collective_answer.h"
+#include "collective/collective_output.h"
 #include "network/slice.h"
-#include "report/collective_output.h"
 #include "spec/load_stack.h"
 
 namespace scalecalc::cli {

@@ -1,4 +1,4 @@
-#include "report/collective_output.h"
+#include "collective/collective_output.h"
 
 #include <gtest/gtest.h>
 
