@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cli/operation_words.h"
+#include "roofline/operation_options.h"
 
 namespace scalecalc::cli {
 namespace {

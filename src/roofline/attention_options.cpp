@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "cli/operation_words.h"
+#include "roofline/operation_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/operation_words.h"
+#include "roofline/operation_options.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/roofline_output.h"
+#include "roofline/roofline_output.h"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/operation_words.h"
 #include "cli/output_command.h"
-#include "report/roofline_output.h"
+#include "roofline/operation_options.h"
+#include "roofline/roofline_output.h"
 
 namespace scalecalc::cli {
 namespace {
