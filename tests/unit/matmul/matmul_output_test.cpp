@@ -1,4 +1,4 @@
-#include "report/matmul_output.h"
+#include "matmul/matmul_output.h"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 #include "cli/name_pairs.h"
 #include "cli/output_command.h"
 #include "matmul/matmul.h"
+#include "matmul/matmul_output.h"
 #include "network/slice.h"
-#include "report/matmul_output.h"
 
 namespace scalecalc::cli {
 namespace {
