@@ -1,4 +1,4 @@
-#include "report/model_output.h"
+#include "model_card/model_output.h"
 
 #include <fmt/format.h>
 

@@ -17,7 +17,7 @@
 #include "design/design_command.h"
 #include "model/images.h"
 #include "model_card/model_figures.h"
-#include "report/model_output.h"
+#include "model_card/model_output.h"
 #include "spec/load.h"
 #include "train/import_assumptions.h"
 
