@@ -1,4 +1,4 @@
-#include "report/bounds_output.h"
+#include "bounds/bounds_output.h"
 
 #include <gtest/gtest.h>
 

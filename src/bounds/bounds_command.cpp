@@ -1,10 +1,10 @@
 // `scalecalc bounds`: flags to a question, the rules to the targets asked for.
 #include <array>
 
-#include "cli/bounds_options.h"
+#include "bounds/bounds_options.h"
+#include "bounds/bounds_output.h"
 #include "cli/commands.h"
 #include "cli/output_command.h"
-#include "report/bounds_output.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/bounds_output.h"
+#include "bounds/bounds_output.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/bounds_serving_output.h"
+#include "bounds/bounds_serving_output.h"
 #include "report/brief_blocks.h"
 
 namespace scalecalc {

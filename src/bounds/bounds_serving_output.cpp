@@ -1,4 +1,4 @@
-#include "report/bounds_serving_output.h"
+#include "bounds/bounds_serving_output.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "cli/bounds_options.h"
+#include "bounds/bounds_options.h"
 
 #include <gtest/gtest.h>
 

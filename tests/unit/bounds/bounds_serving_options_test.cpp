@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostic.h"
-#include "cli/bounds_options.h"
+#include "bounds/bounds_options.h"
 
 namespace scalecalc::cli {
 namespace {

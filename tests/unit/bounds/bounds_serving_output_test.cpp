@@ -1,10 +1,10 @@
-#include "report/bounds_serving_output.h"
+#include "bounds/bounds_serving_output.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "report/bounds_output.h"
+#include "bounds/bounds_output.h"
 #include "report/render.h"
 #include "support/fixtures.h"
 
