@@ -11,9 +11,9 @@
 #include "cli/flag_reader.h"
 #include "cli/output_command.h"
 #include "cli/outputs.h"
-#include "cli/run_options.h"
 #include "cli/session.h"
 #include "cli/train_options.h"
+#include "economics/run_options.h"
 #include "report/trace_output.h"
 
 namespace scalecalc::cli {

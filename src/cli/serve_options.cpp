@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/flag_reader.h"
-#include "cli/run_options.h"
 #include "cli/tenant_options.h"
+#include "economics/run_options.h"
 
 namespace scalecalc::cli {
 namespace {

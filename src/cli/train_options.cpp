@@ -11,7 +11,7 @@
 #include "cli/layout_flags.h"
 #include "cli/lora_words.h"
 #include "cli/output_command.h"
-#include "cli/run_options.h"
+#include "economics/run_options.h"
 #include "plan/dimensions.h"
 #include "report/train_plan.h"
 

@@ -1,4 +1,4 @@
-#include "cli/run_options.h"
+#include "economics/run_options.h"
 
 #include <fmt/format.h>
 
