@@ -5,10 +5,10 @@
 #include <array>
 
 #include "cli/commands.h"
-#include "cli/launch_files.h"
 #include "cli/output_command.h"
 #include "cli/serve_options.h"
 #include "economics/run_options.h"
+#include "launch/launch_files_options.h"
 #include "report/serve_output.h"
 #include "report/serve_plots.h"
 #include "report/traffic_output.h"

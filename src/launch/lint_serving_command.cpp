@@ -1,4 +1,4 @@
-#include "cli/lint_serving.h"
+#include "launch/lint_serving_command.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // --export, --from of launch files, export and lint, as they are asked on the command line.
-#include "cli/launch_files.h"
+#include "launch/launch_files_options.h"
 
 #include <gtest/gtest.h>
 

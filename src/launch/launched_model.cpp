@@ -1,4 +1,4 @@
-#include "cli/launched_model.h"
+#include "launch/launched_model.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "cli/launch_files.h"
 #include "cli/options.h"
-#include "report/lint_output.h"
+#include "launch/launch_files_options.h"
+#include "launch/lint_output.h"
 
 namespace scalecalc::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/launch_files.h"
+#include "launch/launch_files_options.h"
 
 #include <fmt/format.h>
 
@@ -13,12 +13,12 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/curve_options.h"
-#include "cli/launched_model.h"
 #include "cli/lora_words.h"
 #include "cli/output_command.h"
 #include "config/json_reader.h"
 #include "config/yaml_reader.h"
 #include "launch/document.h"
+#include "launch/launched_model.h"
 #include "launch/serving.h"
 #include "launch/stamp.h"
 #include "plan/dimensions.h"

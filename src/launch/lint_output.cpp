@@ -1,4 +1,4 @@
-#include "report/lint_output.h"
+#include "launch/lint_output.h"
 
 #include <fmt/format.h>
 

@@ -6,13 +6,13 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/launch_files.h"
-#include "cli/lint_serving.h"
 #include "cli/output_command.h"
 #include "cli/read_names.h"
 #include "cli/shared_flags.h"
 #include "cli/train_options.h"
-#include "report/lint_output.h"
+#include "launch/launch_files_options.h"
+#include "launch/lint_output.h"
+#include "launch/lint_serving_command.h"
 #include "spec/load.h"
 #include "train/resolve.h"
 
