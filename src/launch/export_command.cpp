@@ -8,12 +8,12 @@
 #include "cli/commands.h"
 #include "cli/output_command.h"
 #include "cli/read_names.h"
-#include "cli/serve_options.h"
 #include "cli/train_options.h"
 #include "config/fields.h"
 #include "config/json_reader.h"
 #include "launch/launch_files_options.h"
 #include "report/train_words.h"
+#include "serve/serve_options.h"
 #include "train/reference.h"
 
 namespace scalecalc::cli {

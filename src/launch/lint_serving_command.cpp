@@ -10,10 +10,10 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/read_names.h"
-#include "cli/serve_options.h"
 #include "import/named_model.h"
 #include "launch/serving.h"
 #include "serve/engine_flags.h"
+#include "serve/serve_options.h"
 #include "spec/load.h"
 
 namespace scalecalc::cli {

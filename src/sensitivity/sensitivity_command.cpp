@@ -9,10 +9,10 @@
 #include "cli/curve_options.h"
 #include "cli/flag_reader.h"
 #include "cli/output_command.h"
-#include "cli/serve_options.h"
 #include "cli/train_options.h"
 #include "economics/run_options.h"
 #include "sensitivity/sensitivity_output.h"
+#include "serve/serve_options.h"
 
 namespace scalecalc::cli {
 namespace {

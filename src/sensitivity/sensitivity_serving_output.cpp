@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/brief_blocks.h"
-#include "report/serve_output.h"
 #include "sensitivity/sensitivity_output.h"
+#include "serve/serve_output.h"
 
 namespace scalecalc {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
-#include "report/serve_output.h"
 #include "serve/requests.h"
+#include "serve/serve_output.h"
 #include "serve/serve_search.h"
 
 namespace scalecalc {

@@ -1,4 +1,4 @@
-#include "cli/serve_options.h"
+#include "serve/serve_options.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/flag_reader.h"
-#include "cli/tenant_options.h"
 #include "economics/run_options.h"
+#include "serve/tenant_options.h"
 
 namespace scalecalc::cli {
 namespace {

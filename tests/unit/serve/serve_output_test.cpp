@@ -1,4 +1,4 @@
-#include "report/serve_output.h"
+#include "serve/serve_output.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/serve_output.h"
+#include "serve/serve_output.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "base/units.h"
 #include "report/brief_blocks.h"
 #include "report/placement_figures.h"
-#include "report/serve_plots.h"
 #include "serve/requests.h"
+#include "serve/serve_plots_output.h"
 #include "serve/serving_cost.h"
 
 namespace scalecalc {

@@ -1,4 +1,4 @@
-#include "cli/tenant_options.h"
+#include "serve/tenant_options.h"
 
 #include <fmt/format.h>
 

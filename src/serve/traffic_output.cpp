@@ -1,4 +1,4 @@
-#include "report/traffic_output.h"
+#include "serve/traffic_output.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "report/serve_output.h"
+#include "serve/serve_output.h"
 
 namespace scalecalc {
 namespace {

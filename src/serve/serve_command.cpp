@@ -6,12 +6,12 @@
 
 #include "cli/commands.h"
 #include "cli/output_command.h"
-#include "cli/serve_options.h"
 #include "economics/run_options.h"
 #include "launch/launch_files_options.h"
-#include "report/serve_output.h"
-#include "report/serve_plots.h"
-#include "report/traffic_output.h"
+#include "serve/serve_options.h"
+#include "serve/serve_output.h"
+#include "serve/serve_plots_output.h"
+#include "serve/traffic_output.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/serve_plots.h"
+#include "serve/serve_plots_output.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 #include "report/layout_map.h"
 #include "report/plot_bars.h"
 #include "report/roof_plots.h"
-#include "report/serve_output.h"
 #include "serve/requests.h"
+#include "serve/serve_output.h"
 #include "serve/step_operations.h"
 
 namespace scalecalc {
