@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "cli/comma_list.h"
-#include "cli/layout_flags.h"
 #include "cli/output_command.h"
 #include "import/named_model.h"
 #include "model/accounting.h"
@@ -16,6 +15,7 @@
 #include "spec/load_stack.h"
 #include "spec/usual_format.h"
 #include "train/import_assumptions.h"
+#include "train/layout_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "config/yaml_writer.h"
 #include "report/plot_bars.h"
-#include "report/train_words.h"
+#include "train/train_words.h"
 #include "validate/measured_rows_output.h"
 
 namespace scalecalc {

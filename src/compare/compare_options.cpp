@@ -10,11 +10,11 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/flag_reader.h"
-#include "cli/train_options.h"
 #include "compare/systems_options.h"
 #include "config/catalog.h"
 #include "economics/run_options.h"
 #include "serve/serve_options.h"
+#include "train/train_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "report/brief_blocks.h"
 #include "report/placement_figures.h"
 #include "report/plot_bars.h"
-#include "report/train_plan.h"
-#include "report/train_words.h"
+#include "train/train_plan_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

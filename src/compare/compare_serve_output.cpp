@@ -8,9 +8,9 @@
 #include "compare/compare_parts_output.h"
 #include "report/brief_blocks.h"
 #include "report/plot_bars.h"
-#include "report/train_words.h"
 #include "serve/requests.h"
 #include "serve/serve_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "plan/dimensions.h"
 #include "report/brief_blocks.h"
-#include "report/train_words.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

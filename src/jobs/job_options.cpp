@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "cli/flag_reader.h"
-#include "cli/train_options.h"
 #include "serve/serve_options.h"
+#include "train/train_options.h"
 
 namespace scalecalc::cli {
 namespace {

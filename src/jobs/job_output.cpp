@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "report/brief_blocks.h"
 #include "report/plot_bars.h"
-#include "report/train_words.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 

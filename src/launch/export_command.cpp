@@ -8,13 +8,13 @@
 #include "cli/commands.h"
 #include "cli/output_command.h"
 #include "cli/read_names.h"
-#include "cli/train_options.h"
 #include "config/fields.h"
 #include "config/json_reader.h"
 #include "launch/launch_files_options.h"
-#include "report/train_words.h"
 #include "serve/serve_options.h"
 #include "train/reference.h"
+#include "train/train_options.h"
+#include "train/train_words.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -12,8 +12,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/curve_options.h"
-#include "cli/lora_words.h"
 #include "cli/output_command.h"
 #include "config/json_reader.h"
 #include "config/yaml_reader.h"
@@ -22,9 +20,11 @@
 #include "launch/serving.h"
 #include "launch/stamp.h"
 #include "plan/dimensions.h"
-#include "report/train_words.h"
 #include "spec/load.h"
+#include "train/curve_options.h"
+#include "train/lora_options.h"
 #include "train/resolve.h"
+#include "train/train_words.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -9,12 +9,12 @@
 #include "cli/output_command.h"
 #include "cli/read_names.h"
 #include "cli/shared_flags.h"
-#include "cli/train_options.h"
 #include "launch/launch_files_options.h"
 #include "launch/lint_output.h"
 #include "launch/lint_serving_command.h"
 #include "spec/load.h"
 #include "train/resolve.h"
+#include "train/train_options.h"
 
 namespace scalecalc::cli {
 namespace {

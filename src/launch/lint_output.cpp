@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "plan/dimensions.h"
-#include "report/train_words.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

@@ -13,7 +13,6 @@
 #include "cli/output_command.h"
 #include "cli/read_names.h"
 #include "cli/shared_flags.h"
-#include "cli/train_options.h"
 #include "config/json_reader.h"
 #include "profile/byte_source.h"
 #include "profile/hlo_output.h"
@@ -22,6 +21,7 @@
 #include "profile/profile_output.h"
 #include "train/measured.h"
 #include "train/reference.h"
+#include "train/train_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "jobs/job_output.h"
 #include "report/brief_blocks.h"
 #include "report/plot_bars.h"
-#include "report/train_words.h"
 #include "serve/serve_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "report/train_words.h"
 #include "sensitivity/sensitivity_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 Format format_of(const Dim& unit) {

@@ -6,13 +6,13 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/curve_options.h"
 #include "cli/flag_reader.h"
 #include "cli/output_command.h"
-#include "cli/train_options.h"
 #include "economics/run_options.h"
 #include "sensitivity/sensitivity_output.h"
 #include "serve/serve_options.h"
+#include "train/curve_options.h"
+#include "train/train_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/units.h"
 #include "report/brief_blocks.h"
 #include "report/plot_bars.h"
-#include "report/train_output.h"
-#include "report/train_words.h"
+#include "train/train_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

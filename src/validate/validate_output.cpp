@@ -11,7 +11,7 @@
 #include "plan/mechanisms.h"
 #include "report/brief_blocks.h"
 #include "report/plot_bars.h"
-#include "report/train_words.h"
+#include "train/train_words.h"
 #include "validate/measured_rows_output.h"
 
 namespace scalecalc {

@@ -12,7 +12,6 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/train_options.h"
 #include "plan/anything_fits.h"
 #include "plan/dimensions.h"
 #include "plan/enumerate.h"
@@ -24,6 +23,7 @@
 #include "property/cases.h"
 #include "property/random_machine.h"
 #include "support/fixtures.h"
+#include "train/train_options.h"
 
 namespace scalecalc {
 namespace {

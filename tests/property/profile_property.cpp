@@ -15,10 +15,10 @@
 #include "profile/hlo_program.h"
 #include "profile/profile.h"
 #include "property/random_plan.h"
-#include "report/trace_output.h"
 #include "support/fixtures.h"
 #include "support/scratch.h"
 #include "train/step_trace.h"
+#include "train/trace_output.h"
 
 namespace scalecalc {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/diagnostic.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
-#include "cli/train_options.h"
+#include "train/train_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "report/render.h"
 
-#include "unit/report/sample_answer.h"
-#include "unit/report/train_texts.h"
+#include "unit/train/sample_answer.h"
+#include "unit/train/train_texts.h"
 
 namespace scalecalc {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/report/sample_answer.h"
+#include "unit/train/sample_answer.h"
 
 namespace scalecalc {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plan/dimensions.h"
-#include "unit/report/train_texts.h"
+#include "unit/train/train_texts.h"
 
 namespace scalecalc {
 namespace {

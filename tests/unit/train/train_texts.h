@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "report/output.h"
-#include "report/train_curve_output.h"
-#include "report/train_output.h"
+#include "train/train_curve_output.h"
+#include "train/train_output.h"
 
 namespace scalecalc {
 

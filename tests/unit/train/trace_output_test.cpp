@@ -1,4 +1,4 @@
-#include "report/trace_output.h"
+#include "train/trace_output.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "unit/report/sample_answer.h"
+#include "unit/train/sample_answer.h"
 
 namespace scalecalc {
 namespace {

@@ -7,14 +7,14 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/curve_options.h"
 #include "cli/flag_reader.h"
 #include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
-#include "cli/train_options.h"
 #include "economics/run_options.h"
-#include "report/trace_output.h"
+#include "train/curve_options.h"
+#include "train/trace_output.h"
+#include "train/train_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include "base/units.h"
 #include "plan/dimensions.h"
 #include "plan/ranking.h"
-#include "report/train_why.h"
-#include "report/train_words.h"
+#include "train/train_why_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

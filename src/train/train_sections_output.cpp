@@ -1,4 +1,4 @@
-#include "report/train_sections.h"
+#include "train/train_sections_output.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include "base/units.h"
 #include "plan/stack_supports.h"
 #include "report/brief_blocks.h"
-#include "report/train_plan.h"
-#include "report/train_words.h"
+#include "train/train_plan_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

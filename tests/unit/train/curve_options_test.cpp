@@ -1,4 +1,4 @@
-#include "cli/curve_options.h"
+#include "train/curve_options.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/trace_output.h"
+#include "train/trace_output.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "report/brief_blocks.h"
-#include "report/train_output.h"
-#include "report/train_words.h"
+#include "train/train_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

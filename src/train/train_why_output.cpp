@@ -1,5 +1,5 @@
 // --why-not and --from: for people the sentence first, then the layouts, the step and the memory side by side.
-#include "report/train_why.h"
+#include "train/train_why_output.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "plan/dimensions.h"
-#include "report/train_plan.h"
-#include "report/train_words.h"
+#include "train/train_plan_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

@@ -11,21 +11,21 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/curve_command.h"
-#include "cli/curve_options.h"
 #include "cli/flag_reader.h"
 #include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
-#include "cli/train_options.h"
 #include "launch/launch_files_options.h"
 #include "launch/sayable.h"
 #include "plan/run_bounds.h"
-#include "report/measured_output.h"
-#include "report/train_output.h"
-#include "report/train_page.h"
 #include "spec/kept.h"
+#include "train/curve_command.h"
+#include "train/curve_options.h"
 #include "train/measured.h"
+#include "train/measured_output.h"
+#include "train/train_options.h"
+#include "train/train_output.h"
+#include "train/train_page_command.h"
 
 namespace scalecalc::cli {
 namespace {

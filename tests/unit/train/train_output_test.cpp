@@ -1,12 +1,12 @@
-#include "report/train_words.h"
+#include "train/train_words.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "report/train_output.h"
-#include "unit/report/sample_answer.h"
-#include "unit/report/train_texts.h"
+#include "train/train_output.h"
+#include "unit/train/sample_answer.h"
+#include "unit/train/train_texts.h"
 
 namespace scalecalc {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/train_page.h"
+#include "train/train_page_command.h"
 
 #include <fmt/format.h>
 
@@ -9,14 +9,14 @@
 #include "report/layout_map.h"
 #include "report/plot_bars.h"
 #include "report/roof_plots.h"
-#include "report/trace_output.h"
-#include "report/train_curve_output.h"
-#include "report/train_output.h"
-#include "report/train_words.h"
 #include "sensitivity/elasticity.h"
 #include "sensitivity/sensitivity_output.h"
 #include "train/step_operations.h"
 #include "train/step_trace.h"
+#include "train/trace_output.h"
+#include "train/train_curve_output.h"
+#include "train/train_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

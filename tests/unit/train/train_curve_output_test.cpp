@@ -1,13 +1,13 @@
-#include "report/train_curve_output.h"
+#include "train/train_curve_output.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "report/render.h"
-#include "report/train_page.h"
-#include "unit/report/sample_answer.h"
-#include "unit/report/train_texts.h"
+#include "train/train_page_command.h"
+#include "unit/train/sample_answer.h"
+#include "unit/train/train_texts.h"
 
 namespace scalecalc {
 namespace {

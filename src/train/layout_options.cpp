@@ -1,4 +1,4 @@
-#include "cli/layout_flags.h"
+#include "train/layout_options.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "plan/dimensions.h"
-#include "report/train_plan.h"
+#include "train/train_plan_output.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/train_output.h"
+#include "train/train_output.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include "plan/ranking.h"
 #include "report/brief_blocks.h"
 #include "report/plot_bars.h"
-#include "report/train_plan.h"
-#include "report/train_sections.h"
-#include "report/train_why.h"
-#include "report/train_words.h"
+#include "train/train_plan_output.h"
+#include "train/train_sections_output.h"
+#include "train/train_why_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

@@ -1,9 +1,9 @@
-#include "report/measured_output.h"
+#include "train/measured_output.h"
 
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/train_words.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

@@ -1,5 +1,5 @@
 // The scaling curve, where it stops being linear, and the front of time against cost.
-#include "report/train_curve_output.h"
+#include "train/train_curve_output.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "base/units.h"
 #include "report/brief_blocks.h"
 #include "report/plot_bars.h"
-#include "report/train_output.h"
-#include "report/train_plan.h"
-#include "report/train_words.h"
+#include "train/train_output.h"
+#include "train/train_plan_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/train_options.h"
+#include "train/train_options.h"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,14 @@
 
 #include "base/text.h"
 #include "cli/comma_list.h"
-#include "cli/curve_options.h"
 #include "cli/foreign_words.h"
-#include "cli/layout_flags.h"
-#include "cli/lora_words.h"
 #include "cli/output_command.h"
 #include "economics/run_options.h"
 #include "plan/dimensions.h"
-#include "report/train_plan.h"
+#include "train/curve_options.h"
+#include "train/layout_options.h"
+#include "train/lora_options.h"
+#include "train/train_plan_output.h"
 
 namespace scalecalc::cli {
 namespace {

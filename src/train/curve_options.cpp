@@ -1,4 +1,4 @@
-#include "cli/curve_options.h"
+#include "train/curve_options.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/sweep.h"
 #include "base/text.h"
-#include "cli/train_options.h"
+#include "train/train_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "base/check.h"
-#include "unit/report/sample_answer.h"
-#include "unit/report/train_texts.h"
+#include "unit/train/sample_answer.h"
+#include "unit/train/train_texts.h"
 
 namespace scalecalc {
 namespace {

@@ -1,5 +1,5 @@
 // Layouts and reasons in words.
-#include "report/train_words.h"
+#include "train/train_words.h"
 
 #include <fmt/format.h>
 

@@ -1,13 +1,13 @@
 // Verdicts in words, and what was cut, on a made-up answer with round numbers.
-#include "report/train_why.h"
+#include "train/train_why_output.h"
 
 #include <gtest/gtest.h>
 
 #include "report/render.h"
-#include "report/train_words.h"
 #include "train/compare_layouts.h"
-#include "unit/report/sample_answer.h"
-#include "unit/report/train_texts.h"
+#include "train/train_words.h"
+#include "unit/train/sample_answer.h"
+#include "unit/train/train_texts.h"
 
 namespace scalecalc {
 namespace {

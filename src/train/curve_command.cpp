@@ -1,12 +1,12 @@
-#include "cli/curve_command.h"
+#include "train/curve_command.h"
 
 #include <fmt/format.h>
 
 #include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
-#include "cli/train_options.h"
-#include "report/train_curve_output.h"
+#include "train/train_curve_output.h"
+#include "train/train_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/train_plan.h"
+#include "train/train_plan_output.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include "plan/mechanisms.h"
 #include "plan/stack_supports.h"
 #include "report/placement_figures.h"
-#include "report/train_words.h"
 #include "train/resolve.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {

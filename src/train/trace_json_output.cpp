@@ -9,8 +9,8 @@
 #include <map>
 
 #include "report/json_text.h"
-#include "report/trace_output.h"
-#include "report/train_words.h"
+#include "train/trace_output.h"
+#include "train/train_words.h"
 
 namespace scalecalc {
 namespace {
