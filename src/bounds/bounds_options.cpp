@@ -11,11 +11,11 @@
 #include "import/named_model.h"
 #include "model/accounting.h"
 #include "model/usual_stack.h"
+#include "plan/layout_options.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "spec/usual_format.h"
 #include "train/import_assumptions.h"
-#include "train/layout_options.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "spec/kept.h"
 #include "spec/load.h"
 
-namespace scalecalc::cli {
+namespace scalecalc {
 namespace {
 
 /// As the file spells it, where a family has several spellings, of which each may name its modules in its own way.
@@ -66,4 +66,4 @@ std::optional<TpuNames> names_of_tpu(const Catalog& catalog, const std::string& 
   return tpu_names(*kept_document(catalog, CatalogKind::kHardware, hardware));
 }
 
-}  // namespace scalecalc::cli
+}  // namespace scalecalc

@@ -9,7 +9,7 @@
 #include "launch/cluster.h"
 #include "launch/framework.h"
 
-namespace scalecalc::cli {
+namespace scalecalc {
 
 /// By what names the model of a question is known. A repository is the first alias that looks like one.
 LaunchedModel launched_model(const Catalog& catalog, const std::string& model, const std::vector<std::string>& sets);
@@ -23,4 +23,4 @@ LaunchedModel facts_of_file(const Catalog& catalog, const std::string& model, co
 /// Of a chip by its name in the catalog or its file; nothing where neither is.
 std::optional<TpuNames> names_of_tpu(const Catalog& catalog, const std::string& hardware);
 
-}  // namespace scalecalc::cli
+}  // namespace scalecalc

@@ -10,8 +10,8 @@
 #include "cli/output_command.h"
 #include "economics/run_options.h"
 #include "plan/dimensions.h"
+#include "plan/layout_options.h"
 #include "train/curve_options.h"
-#include "train/layout_options.h"
 #include "train/lora_options.h"
 #include "train/train_plan_output.h"
 

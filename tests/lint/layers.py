@@ -5,9 +5,9 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "hw", "collective", "roofline", "matmul",
-          "model_card", "bounds", "economics", "plan", "train", "serve", "launch", "sensitivity", "compare", "scaling_law",
-          "design", "jobs", "distill", "rl", "validate", "calibrate", "profile", "book", "report", "batch", "cli", "api"]
+LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "hw", "collective", "roofline", "matmul", "plan",
+          "bounds", "economics", "train", "serve", "launch", "sensitivity", "compare", "scaling_law", "design",
+          "model_card", "jobs", "distill", "rl", "validate", "calibrate", "profile", "book", "report", "batch", "cli", "api"]
 GENERAL = {"report", "cli", "api"}  # whatever a file there is called
 KINDS = ["output", "options", "command"]
 FENCES = {

@@ -1,4 +1,4 @@
-#include "train/layout_options.h"
+#include "plan/layout_options.h"
 
 #include <fmt/format.h>
 
