@@ -1,4 +1,4 @@
-// The table of commands: adding one is one file and one row in commands.cpp.
+// The table of commands: adding one is one directory and one row in commands.cpp.
 #pragma once
 
 #include <optional>
@@ -62,7 +62,7 @@ std::vector<std::string> drawings(const Command& command);
 /// The command's own flags, each name once, then the common ones that it has no flag of its own for.
 std::vector<Flag> flags_of(const Command& command);
 
-/// One definition per command, in cmd_<name>.cpp.
+/// One definition per command, in <name>_command.cpp of its directory.
 const Command& train_command();
 const Command& serve_command();
 const Command& compare_command();

@@ -22,7 +22,7 @@
 #include "plan/dimensions.h"
 #include "spec/load.h"
 #include "train/curve_options.h"
-#include "train/lora_options.h"
+#include "train/train_options.h"
 #include "train/resolve.h"
 #include "train/train_words.h"
 

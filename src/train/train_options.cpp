@@ -12,7 +12,6 @@
 #include "plan/dimensions.h"
 #include "plan/layout_options.h"
 #include "train/curve_options.h"
-#include "train/lora_options.h"
 #include "train/train_plan_output.h"
 
 namespace scalecalc::cli {

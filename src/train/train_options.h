@@ -1,7 +1,10 @@
 // The flags of `scalecalc train` and the question they make.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "cli/flag_reader.h"
 #include "cli/shared_flags.h"
@@ -17,10 +20,12 @@ std::span<const Flag> train_flags();
 
 /// UserError with every problem found. Of several counts of chips the largest is taken.
 TrainQuestion train_question(const Arguments& arguments);
-/// With what was asked, whether of one count or of several.
 /// UserError for flags about what is not known of this job: the whole run without its tokens, energy without watts.
 void refuse_meaningless(const Arguments& arguments, const ResolvedQuestion& job);
+/// Bits of FineTune::targets for the words of --lora-targets; nothing where a word is none of the flag's.
+std::optional<std::uint8_t> lora_targets_of(const std::string& text);
 
+/// With what was asked, whether of one count or of several.
 Output with_train_query(Output output, const Arguments& arguments, const TrainAnswer& answer);
 /// For another command that has these flags or some of them; problems stay with the reader. Without what only train
 /// has: the whole run (run_options.h), --why-not and --from.

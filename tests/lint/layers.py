@@ -1,6 +1,6 @@
-"""Includes point one way only: a file may include its own layer and those before it. The domains come first, then report,
-batch and cli, then the outputs, the options and the commands of all features (docs/design.md). Heavy third-party headers
-stay behind the files that fence them."""
+"""Includes point one way only: a file may include its own layer and those before it. The domains come first, then report
+and batch, the outputs of all features, cli, and the options and the commands of all features (docs/design.md). Heavy
+third-party headers stay behind the files that fence them."""
 import pathlib
 import re
 import sys
@@ -9,7 +9,7 @@ LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "hw", 
           "bounds", "economics", "train", "serve", "launch", "sensitivity", "compare", "scaling_law", "design",
           "model_card", "jobs", "distill", "rl", "validate", "calibrate", "profile", "book", "report", "batch", "cli", "api"]
 GENERAL = {"report", "cli", "api"}  # whatever a file there is called
-KINDS = ["output", "options", "command"]
+KINDS = ["", "output", "cli", "options", "command", "api"]  # a domain, report and batch have the first
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},
@@ -27,13 +27,10 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 
 
 def rank(name: str) -> tuple[int, int]:
-    """Of a file below src/: its kind (0 for a domain and what is general), then its directory."""
+    """Of a file below src/: its kind, then its directory."""
     directory = name.split("/")[0]
-    kind = pathlib.PurePath(name).stem.rpartition("_")[2]
-    if directory == "api":
-        return len(KINDS) + 1, 0
-    of_feature = directory not in GENERAL and kind in KINDS
-    return KINDS.index(kind) + 1 if of_feature else 0, LAYERS.index(directory)
+    kind = directory if directory in GENERAL else pathlib.PurePath(name).stem.rpartition("_")[2]
+    return KINDS.index(kind) if kind in KINDS else 0, LAYERS.index(directory)
 
 
 def main() -> int:

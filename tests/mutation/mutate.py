@@ -150,7 +150,8 @@ def points(tree):
     index = ci.Index.create()
     found = []
     for layer, globs in LAYERS.items():
-        files = sorted(path for glob in globs for path in Path(tree).glob(glob))
+        files = sorted(path for glob in globs for path in Path(tree).glob(glob)
+                       if not path.stem.endswith(("_output", "_options", "_command")))
         # One parse for a directory, whose names in anonymous namespaces are unique.
         unit = "".join(f'#include "{path}"\n' for path in files)
         parsed = index.parse("unit.cpp", args=["-std=c++20", f"-I{tree}/src", "-Wno-everything"],
