@@ -23,7 +23,7 @@ const Figure* figure_of(const Record& record, std::string_view key) {
 
 }  // namespace
 
-PlotSeries bound_line(std::string name, std::vector<PlotPoint> points) {
+PlotSeries bound_series(std::string name, std::vector<PlotPoint> points) {
   return {.name = std::move(name), .points = std::move(points), .marked = false};
 }
 

@@ -12,7 +12,7 @@
 namespace scalecalc {
 
 /// A line of no points: a bound.
-PlotSeries bound_line(std::string name, std::vector<PlotPoint> points);
+PlotSeries bound_series(std::string name, std::vector<PlotPoint> points);
 /// The tornado's bars: from zero to either side.
 PlotBar bar_of_two(std::string label, double low, double high);
 /// A bar for each value, from zero, with the value in words.

@@ -30,7 +30,7 @@ Plot roofs_plot(const std::vector<ChipRoof>& roofs, const std::vector<double>& o
   low /= kBeyond;
   high *= kBeyond;
   for (const ChipRoof& roof : roofs) {
-    out.series.push_back(bound_line(
+    out.series.push_back(bound_series(
         roof.name, {{low, low * roof.bytes_per_s}, {roof.ridge(), roof.flops_per_s}, {high, roof.flops_per_s}}));
     out.marks.push_back(
         {.at = {roof.ridge(), roof.flops_per_s},

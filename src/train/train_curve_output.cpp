@@ -291,7 +291,7 @@ Plot scaling_curve(const TrainCurve& curve) {
   Plot out{.x = {.title = "chips", .format = Format::kInteger, .log = true},
            .y = {.title = "tokens/s", .format = Format::kCount, .log = true}};
   PlotSeries planned{.name = "fastest plan of each count"};
-  PlotSeries linear = bound_line("linear from the first count on", {});
+  PlotSeries linear = bound_series("linear from the first count on", {});
   for (const CurvePoint& p : curve.points) {
     out.x.ticks.push_back(to_double(p.chips));
     if (!p.plan) continue;

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-SensitivityQuestion small_job() {
+SensitivityQuestion small_question() {
   SensitivityQuestion q;
   q.train.model = "gpt2-1.5b";
   q.train.hardware = "h100-sxm";
@@ -24,7 +24,7 @@ Json json_of(const SensitivityAnswer& answer, bool explain = false) {
 }
 
 TEST(SensitivityOutput, SaysWhatTheAnswerSays) {
-  const SensitivityAnswer a = sensitivity(small_job(), Catalog(), false);
+  const SensitivityAnswer a = sensitivity(small_question(), Catalog(), false);
   const Json json = json_of(a);
   EXPECT_EQ(json["schema"], "scalecalc/sensitivity/1");
   ASSERT_EQ(json["elasticities"].size(), a.elasticities.size());
@@ -42,7 +42,7 @@ TEST(SensitivityOutput, SaysWhatTheAnswerSays) {
 }
 
 TEST(SensitivityOutput, DollarsOnlyWithAPrice) {
-  SensitivityAnswer a = sensitivity(small_job(), Catalog(), false);
+  SensitivityAnswer a = sensitivity(small_question(), Catalog(), false);
   a.resolved.usd_per_chip_hour.reset();
   const Json without = json_of(a);
   EXPECT_TRUE(without["elasticities"][0]["elasticity_usd"].is_null());
@@ -56,7 +56,7 @@ TEST(SensitivityOutput, DollarsOnlyWithAPrice) {
 }
 
 TEST(SensitivityOutput, EveryDerivedFigureIsExplained) {
-  const SensitivityAnswer a = sensitivity(small_job(), Catalog(), true);
+  const SensitivityAnswer a = sensitivity(small_question(), Catalog(), true);
   std::vector<std::string> names;
   for (const ExplainSection& section : output_explanation(sensitivity_output(a))) {
     for (const ExplainedStep& step : section.steps) names.push_back(step.name);
@@ -72,7 +72,7 @@ TEST(SensitivityOutput, EveryDerivedFigureIsExplained) {
 }
 
 TEST(SensitivityOutput, AnInterruptedAnswerWarns) {
-  SensitivityAnswer a = sensitivity(small_job(), Catalog(), false);
+  SensitivityAnswer a = sensitivity(small_question(), Catalog(), false);
   a.complete = false;
   const Output output = sensitivity_output(a);
   EXPECT_TRUE(std::any_of(output.assumptions.begin(), output.assumptions.end(), [](const Assumption& assumption) {
@@ -81,7 +81,7 @@ TEST(SensitivityOutput, AnInterruptedAnswerWarns) {
 }
 
 TEST(SensitivityOutput, NothingFitsSaysWhy) {
-  SensitivityQuestion q = small_job();
+  SensitivityQuestion q = small_question();
   q.train.model = "llama3-70b";
   q.train.chips = 1;
   const SensitivityAnswer a = sensitivity(q, Catalog(), false);
