@@ -17,13 +17,13 @@ namespace scalecalc {
 namespace {
 
 /// Of a list written as runs, `[{repeat: 3, kinds: [a]}, {repeat: 29, kinds: [b, c]}]`, stretched to another length.
-struct Run {
+struct ListRun {
   std::int64_t repeat = 0;
   std::int64_t kinds = 0;
   std::int64_t length() const { return repeat * kinds; }
 };
 
-std::optional<Run> run_of(const ConfigNode& node) {
+std::optional<ListRun> run_of(const ConfigNode& node) {
   if (node.kind != ConfigNode::Kind::kMap) return std::nullopt;
   const ConfigNode* repeat = node.find("repeat");
   const ConfigNode* kinds = node.find("kinds");
@@ -33,11 +33,11 @@ std::optional<Run> run_of(const ConfigNode& node) {
   const double* value = std::get_if<double>(&count);
   constexpr double kMost = 1e9;  // keeps the products exact
   if (value == nullptr || *value < 1 || *value > kMost) return std::nullopt;
-  return Run{static_cast<std::int64_t>(*value), static_cast<std::int64_t>(kinds->items.size())};
+  return ListRun{static_cast<std::int64_t>(*value), static_cast<std::int64_t>(kinds->items.size())};
 }
 
-std::vector<Run> runs_of(const ConfigNode& node) {
-  std::vector<Run> out;
+std::vector<ListRun> runs_of(const ConfigNode& node) {
+  std::vector<ListRun> out;
   for (const ConfigNode& item : node.items) {
     const auto run = run_of(item);
     if (!run) return {};
@@ -46,16 +46,16 @@ std::vector<Run> runs_of(const ConfigNode& node) {
   return out;
 }
 
-std::int64_t length_of(const std::vector<Run>& runs) {
+std::int64_t length_of(const std::vector<ListRun>& runs) {
   std::int64_t out = 0;
-  for (const Run& run : runs) out += run.length();
+  for (const ListRun& run : runs) out += run.length();
   return out;
 }
 
 /// Entries a list of runs stands for: repeat x kinds, summed. Nothing if `node` is not such a list, or if a repeat is
 /// not a count: whoever reads the document says what is wrong with it.
 std::optional<std::int64_t> run_length(const ConfigNode& node) {
-  const std::vector<Run> runs = runs_of(node);
+  const std::vector<ListRun> runs = runs_of(node);
   if (node.kind != ConfigNode::Kind::kSequence || runs.empty()) return std::nullopt;
   return length_of(runs);
 }
@@ -64,9 +64,9 @@ std::optional<std::int64_t> run_length(const ConfigNode& node) {
 /// stands at `where`. UserError at `where` if no repeat of one or more gives that total, naming the nearest that can.
 /// `list` must have a run_length; `name` is for the message.
 void set_run_length(ConfigNode& list, std::int64_t total, std::string_view name, const SourceSpan& where) {
-  const std::vector<Run> runs = runs_of(list);
-  const auto longest =
-      std::max_element(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.length() < b.length(); });
+  const std::vector<ListRun> runs = runs_of(list);
+  const auto longest = std::max_element(runs.begin(), runs.end(),
+                                        [](const ListRun& a, const ListRun& b) { return a.length() < b.length(); });
   const std::int64_t others = length_of(runs) - longest->length();
   const std::int64_t left = total - others;
   if (left < longest->kinds || left % longest->kinds != 0) {

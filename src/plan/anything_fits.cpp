@@ -12,7 +12,7 @@ bool anything_fits(const PlanRequest& asked, const std::function<bool()>& stop) 
   RunBounds bounds;
   FamilySearch search(inputs, space, recipes(request, ignored), bounds);
   const Ranker ranker(request.objective);
-  for (const Run& run : space.runs()) {
+  for (const FamilyRun& run : space.runs()) {
     if (should_stop(stop)) break;
     if (search.any_fits(run, ranker)) return true;
   }

@@ -241,7 +241,7 @@ void Space::microbatches(Family& family) {
 
 std::vector<Family> Space::families() const {
   std::vector<Family> out;
-  for (const Run& run : runs_) {
+  for (const FamilyRun& run : runs_) {
     for (std::size_t f = run.begin; f < run.end; ++f) out.push_back(family(run, f));
   }
   return out;

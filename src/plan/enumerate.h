@@ -34,7 +34,7 @@ struct Family {
 
 /// Families that differ in the sequences of a microbatch alone, the fewest first, or a part of them. A family's
 /// position is unique in its space.
-struct Run {
+struct FamilyRun {
   std::size_t begin = 0;
   std::size_t end = 0;
   std::size_t shape = 0;  ///< what they share: the space's
@@ -69,13 +69,13 @@ class Space {
   Space(const PlanRequest& request, SearchStats& stats);
 
   /// One of a run.
-  Family family(const Run& run, std::size_t position) const {
+  Family family(const FamilyRun& run, std::size_t position) const {
     const Shape& shape = shapes_[run.shape];
     Family out = shape.family;
     out.layout.micro_batch_seqs = (*shape.sequences)[position - shape.begin];
     return out;
   }
-  const std::vector<Run>& runs() const { return runs_; }
+  const std::vector<FamilyRun>& runs() const { return runs_; }
   /// How many there are.
   std::size_t size() const { return runs_.empty() ? 0 : runs_.back().end; }
   /// All of them, for who looks at each.
@@ -119,7 +119,7 @@ class Space {
   /// each family, and the families that have them. Of a family they differ in pipelines that no fact and no floor of
   /// memory tells apart; the branch has the microbatch of one of the families.
   template <class Visit>
-  void members_alike(const Run& run, SearchStats& stats, Visit&& visit) const {
+  void members_alike(const FamilyRun& run, SearchStats& stats, Visit&& visit) const {
     const Shape& shape = shapes_[run.shape];
     Branch branch{shape.family.slice, shape.family.layout};
     Layout& layout = branch.layout;
@@ -251,7 +251,7 @@ class Space {
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< of sequences
   std::array<std::vector<std::int64_t>, 2> scratch_;  ///< of microbatches(), whose memory is used again
   std::vector<Shape> shapes_;
-  std::vector<Run> runs_;
+  std::vector<FamilyRun> runs_;
   /// Microbatches of splits over whose ranks so many experts fold: (splits, ranks beside the data, ep).
   std::map<std::tuple<const std::vector<Split>*, std::int64_t, std::int64_t>, Microbatches> microbatches_;
   std::map<std::int64_t, std::vector<Split>> splits_;    ///< by chips beyond tensor and context ranks

@@ -208,7 +208,7 @@ bool FamilySearch::too_large(const Branch& branch, const RunFloors& floors) {
   return floors_ && !chip_holds(least_memory_of(branch, floors));
 }
 
-std::vector<std::uint64_t> FamilySearch::count(const Run& run, const RunFloors& floors, SearchStats& stats) {
+std::vector<std::uint64_t> FamilySearch::count(const FamilyRun& run, const RunFloors& floors, SearchStats& stats) {
   std::vector<std::uint64_t> out(run.size(), in_.request->counts ? 0 : 1);
   if (!in_.request->counts) return out;
   const auto add = [&](const Alike& alike) {

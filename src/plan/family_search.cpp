@@ -120,7 +120,7 @@ FamilyResult FamilySearch::visit(const Family& family, const RunFloors& floors, 
 
 /// A member that is too large stays so with a larger microbatch, so it is asked once; unless the stack may say
 /// otherwise of that one.
-bool FamilySearch::any_fits(const Run& run, const Ranker& ranker) {
+bool FamilySearch::any_fits(const FamilyRun& run, const Ranker& ranker) {
   any_ = true;
   ranker_ = &ranker;
   ranking_ = Ranking(1, true);

@@ -95,7 +95,7 @@ class FamilySearch {
 
   /// The layouts of each family of a run, shardings included, of members that may fit in memory. Counts all and what
   /// was cut.
-  std::vector<std::uint64_t> count(const Run& run, const RunFloors& floors, SearchStats& stats);
+  std::vector<std::uint64_t> count(const FamilyRun& run, const RunFloors& floors, SearchStats& stats);
 
   /// The least bound of such a member's step, per token; infinite if there is none.
   double bound(const Family& family, const RunFloors& floors);
@@ -115,7 +115,7 @@ class FamilySearch {
   void lift_floors() { floors_ = false; }
 
   /// Whether any layout of a run fits, the smallest microbatch first.
-  bool any_fits(const Run& run, const Ranker& ranker);
+  bool any_fits(const FamilyRun& run, const Ranker& ranker);
 
  private:
   /// What is known of a member's memory before its tables are made.

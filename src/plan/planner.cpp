@@ -120,12 +120,12 @@ class Planner::Search {
   /// Counts every family and bounds every run. Those of one inner degree share their layer costs, so they are dealt to
   /// the threads in groups.
   void collect() {
-    const auto last_of = [&](const Run& run) { return space_.family(run, run.last()); };
+    const auto last_of = [&](const FamilyRun& run) { return space_.family(run, run.last()); };
     if (recipes_.empty()) return;
     known_.assign(space_.size(), {});
     runs_ = space_.runs();
     floors_.assign(runs_.size(), {});
-    std::stable_sort(runs_.begin(), runs_.end(), [&](const Run& a, const Run& b) {
+    std::stable_sort(runs_.begin(), runs_.end(), [&](const FamilyRun& a, const FamilyRun& b) {
       return inner_of(last_of(a).layout) < inner_of(last_of(b).layout);
     });
     constexpr std::size_t kGroup = 16;
@@ -134,7 +134,7 @@ class Planner::Search {
     in_parallel(groups, 2, [&](FamilySearch& worker, std::size_t group) {
       for (std::size_t r = group * kGroup; r < std::min(runs_.size(), (group + 1) * kGroup); ++r) {
         if (should_stop(stop_)) return;
-        Run& run = runs_[r];
+        FamilyRun& run = runs_[r];
         const RunBound bound = worker.run_bound(last_of(run));
         floors_[r] = bound.floors;
         const std::vector<std::uint64_t> candidates = worker.count(run, floors_[r], stats[group]);
@@ -148,7 +148,7 @@ class Planner::Search {
     });
     for (const SearchStats& s : stats) add(s, counted_);
     // A run without a bound was not reached before the search was stopped.
-    std::erase_if(runs_, [&](const Run& run) { return run.size() == 0 || !known_[run.last()].of_smaller; });
+    std::erase_if(runs_, [&](const FamilyRun& run) { return run.size() == 0 || !known_[run.last()].of_smaller; });
   }
 
   static void add(const SearchStats& more, SearchStats& sum) {
@@ -159,10 +159,10 @@ class Planner::Search {
     sum.add_cuts(more);
   }
 
-  double chips_of(const Run& run) const {
+  double chips_of(const FamilyRun& run) const {
     return static_cast<double>(request_.slices[space_.family(run, run.begin).slice].chips);
   }
-  std::uint64_t layouts_of(const Run& run) const {
+  std::uint64_t layouts_of(const FamilyRun& run) const {
     std::uint64_t out = 0;
     for (std::size_t f = run.begin; f < run.end; ++f) out += known_[f].candidates;
     return out;
@@ -171,7 +171,7 @@ class Planner::Search {
   /// A run that is still to be opened, or a single family, by a lower bound of its rank.
   struct Entry {
     Rank bound;
-    Run run;
+    FamilyRun run;
     bool bounded = false;  ///< by the members of a single family
     /// Of equal bounds what may hold an earlier family comes first.
     bool operator<(const Entry& o) const {
@@ -181,7 +181,7 @@ class Planner::Search {
   };
 
   /// Puts it in the order, if any of its layouts is looked for.
-  void enter(const Run& run, bool bounded, std::pmr::set<Entry>& order) {
+  void enter(const FamilyRun& run, bool bounded, std::pmr::set<Entry>& order) {
     const KnownFamily& last = known_[run.last()];
     double token_s = bounded ? *last.token_s : last.of_smaller.value_or(0);
     if (run.size() == 1) token_s = std::max(token_s, last.least_s);
@@ -197,7 +197,7 @@ class Planner::Search {
   /// Opens runs until the first `count` entries that the ranking admits are families by their own bounds.
   void open_first(std::size_t count, std::pmr::set<Entry>& order) {
     constexpr std::size_t kShort = 3;  // halving costs as much as bounding all
-    std::vector<Run> runs;
+    std::vector<FamilyRun> runs;
     for (;;) {
       runs.clear();
       std::size_t seen = 0;
@@ -211,7 +211,7 @@ class Planner::Search {
       }
       if (runs.empty()) return;
       in_parallel(runs.size(), kManyBounds, [&](FamilySearch& worker, std::size_t i) {
-        const Run& run = runs[i];
+        const FamilyRun& run = runs[i];
         const auto family = [&](std::size_t f) { return space_.family(run, f); };
         const std::size_t middle = run.begin + run.size() / 2;
         if (run.size() > kShort && !known_[middle - 1].of_smaller) {
@@ -234,7 +234,7 @@ class Planner::Search {
           known.token_s = worker.bound(family(f), floors);
         }
       });
-      for (const Run& run : runs) {
+      for (const FamilyRun& run : runs) {
         const std::size_t middle = run.begin + run.size() / 2;
         if (run.size() > kShort) {
           enter({run.begin, middle, run.shape}, false, order);
@@ -263,7 +263,7 @@ class Planner::Search {
     result_.stats = counted_;
     std::pmr::unsynchronized_pool_resource entries;
     std::pmr::set<Entry> order(&entries);
-    for (const Run& run : runs_) {
+    for (const FamilyRun& run : runs_) {
       const Family family = space_.family(run, run.begin);
       if (goal_.fewer_chips && request_.slices[family.slice].chips >= *goal_.fewer_chips) continue;
       if (!leaves_out(request_, family.layout)) enter(run, false, order);
@@ -273,7 +273,7 @@ class Planner::Search {
     Progress progress("families of layouts", space_.size());
     for (;; round = std::min(2 * round, kLongestRound)) {
       open_first(round, order);
-      std::vector<Run> first;
+      std::vector<FamilyRun> first;
       for (auto at = order.begin(); at != order.end() && first.size() < round && ranking_.admits(at->bound); ++at) {
         if (!at->bounded) break;  // stopped
         first.push_back(at->run);
@@ -325,7 +325,7 @@ class Planner::Search {
   Ranker ranker_;
   Ranking ranking_;
   std::vector<Recipe> recipes_;
-  std::vector<Run> runs_;
+  std::vector<FamilyRun> runs_;
   std::vector<KnownFamily> known_;  ///< by family
   std::vector<RunFloors> floors_;   ///< by run, in the order they were bounded
   std::shared_ptr<RunBounds> bounds_;

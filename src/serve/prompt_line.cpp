@@ -54,7 +54,7 @@ PromptQueue PromptLine::solve() {
   if (decodes_ <= 0 && batch_ > 0 && engine_.mixes() && full_share() > kNearlyAll)
     return {.gap_s = mean_step(), .step_s = mean_step()};
   PromptQueue out;
-  const Run run = settled_run(out);
+  const BusyPeriod run = settled_run(out);
   // Beside each run, the empty steps after it.
   const double empty = run.next[0] * (batch_ > 0 ? 1 / -std::expm1(-rate_ * empty_s_) : 1);
   const double seconds = run.seconds + empty * empty_s_;
@@ -75,12 +75,12 @@ PromptQueue PromptLine::solve() {
 }
 
 /// A run whose first step has the prompts that the last step of such a run leaves.
-PromptLine::Run PromptLine::settled_run(PromptQueue& out) {
+PromptLine::BusyPeriod PromptLine::settled_run(PromptQueue& out) {
   constexpr double kSame = 1e-5, kNear = 1e-3;
   const bool begins = decodes_ > 0;
   Chances first = first_prompts({1});
   for (;;) {
-    Run run = run_from(first, false);
+    BusyPeriod run = run_from(first, false);
     work_ += static_cast<double>(first.size());  // so that it ends
     Chances next = first_prompts(run.next);
     double apart = 0;
@@ -134,7 +134,7 @@ void PromptLine::poisson(double mean, Chances& out) {
   out.back() += std::max(rest, 0.0);
 }
 
-void PromptLine::add_step(Run& run, double weight, double prompts, double left, double seconds) const {
+void PromptLine::add_step(BusyPeriod& run, double weight, double prompts, double left, double seconds) const {
   const double head = left - (prompts - 1) * prompt_;
   const double served = left > chunk_ ? 1 + std::ceil(std::max(chunk_ - head, 0.0) / prompt_ - kRounding) : prompts;
   run.seconds += weight * seconds;
@@ -144,9 +144,9 @@ void PromptLine::add_step(Run& run, double weight, double prompts, double left, 
 }
 
 /// `begins`: what sequences find when they begin to decode is wanted.
-PromptLine::Run PromptLine::run_from(const Chances& first, bool begins) {
+PromptLine::BusyPeriod PromptLine::run_from(const Chances& first, bool begins) {
   constexpr int kMostSteps = 1500;
-  Run run;
+  BusyPeriod run;
   run.next.assign(most_ + 1, 0.0);
   if (begins) begins_.assign(static_cast<std::size_t>(static_cast<double>(most_) * parts_) + 1, 0.0);
   const auto last = static_cast<double>(most_);

@@ -27,7 +27,7 @@ class PromptLine {
  private:
   using Chances = std::vector<double>;
   /// Sums over a run, from a line of new prompts to an empty one; weighted by its chances.
-  struct Run {
+  struct BusyPeriod {
     double seconds = 0, steps = 0;
     double prompt_s = 0, served_s = 0;  ///< prompts times seconds
     double completed = 0, beside = 0;   ///< prompts that ended; pairs of them in one step
@@ -42,9 +42,9 @@ class PromptLine {
   double full_share();
   double prompts_in(double tokens) const;
   double step_seconds(double left);
-  void add_step(Run& run, double weight, double prompts, double left, double seconds) const;
-  Run settled_run(PromptQueue& out);
-  Run run_from(const Chances& first, bool begins);
+  void add_step(BusyPeriod& run, double weight, double prompts, double left, double seconds) const;
+  BusyPeriod settled_run(PromptQueue& out);
+  BusyPeriod run_from(const Chances& first, bool begins);
   Chances first_prompts(const Chances& at_end) const;
   void begin_decoding(double left, double weight, const Chances& came);
   void decoding(double come, PromptQueue& out);

@@ -170,7 +170,7 @@ TEST_P(FamilyBounds, OfALargerMicrobatchAreNoHigher) {
   FamilySearch& search = in.search;
   const Space& space = in.space;
   std::size_t met = 0;
-  for (const scalecalc::Run& run : space.runs()) {
+  for (const scalecalc::FamilyRun& run : space.runs()) {
     const Family last = space.family(run, run.last());
     const RunFloors floor = search.run_bound(last).floors;
     for (std::size_t f = run.begin; f < run.end; ++f) {

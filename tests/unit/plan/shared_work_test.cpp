@@ -180,7 +180,7 @@ TEST(SharedWork, MembersAlikeAreAllOfThem) {
     EXPECT_EQ(space.facts().tells_batches_apart(), stack == std::string("maxtext"));
     std::uint64_t all = 0;
     std::uint64_t groups = 0;
-    for (const scalecalc::Run& run : space.runs()) {
+    for (const scalecalc::FamilyRun& run : space.runs()) {
       using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, FactSet, double, bool>;
       const auto key = [](const Branch& b, std::int64_t sequences, std::int64_t accumulated) {
         return Key{sequences,
