@@ -1,4 +1,5 @@
-// The program as a function of the library: the process's arguments and streams, on a stack that is large enough.
+// Runs the program as a function of the library, with the process's arguments and streams, on a stack that is large
+// enough.
 #include "api/program.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// The functions of scalecalc.h: a question as words, its answer as what the program would have written.
+// Implements the functions of scalecalc.h: takes a question as words and returns what the program would have written.
 #include "api/scalecalc.h"
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The caret display of a diagnostic. Texts come from files and command lines of unknown origin, so control
-// characters are made visible before they reach a terminal.
+// Shows an error with its source line and a caret under the place, for every message to the user. Texts come from
+// files and command lines of unknown origin, so control characters are made visible before they reach a terminal.
 #include "base/diagnostic.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Trial division up to the square root: counts of chips, layers and sequences are small.
+// Lists the divisors of a number, for every search over degrees. Trial division up to the square root: counts of
+// chips, layers and sequences are small.
 #include "base/divisors.h"
 
 #include "base/check.h"

@@ -1,3 +1,4 @@
+// Words alternative changes of flags as one phrase, for every answer that suggests a way out.
 #include "base/explained.h"
 
 #include "base/text.h"

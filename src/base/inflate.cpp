@@ -1,3 +1,4 @@
+// Inflates what the build compressed into the program: the catalog and the scripts of pages.
 #include "base/inflate.h"
 
 #include <zlib.h>

@@ -1,4 +1,5 @@
-// File input and output through POSIX calls: errno is what a user needs to read, and iostreams lose it.
+// Reads and writes files through POSIX calls, and removes unfinished ones: errno is what a user needs to read, and
+// iostreams lose it.
 #include "base/io.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What is said of an input beyond a limit, and the count of a JSON text's levels.
+// Words the refusal of an input beyond a limit, and counts the levels of a JSON text.
 #include "base/limits.h"
 
 #include <fmt/format.h>

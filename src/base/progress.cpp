@@ -1,3 +1,4 @@
+// Counts how far a long loop has come, for the thread that shows the progress line.
 #include "base/progress.h"
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// Names of dimensions for people. Everything else about quantities is in the header.
+// Names the dimensions of quantities, for messages and explanations. Everything else about quantities is in the
+// header.
 #include "base/quantity.h"
 
 #include <array>

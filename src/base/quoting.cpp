@@ -1,3 +1,5 @@
+// Quotes and escapes texts of unknown origin for terminals and shells, so that a name in a file cannot run or hide
+// anything.
 #include "base/quoting.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Remembers which files a run reads and writes, and refuses an output that would overwrite an input.
 #include "base/run_files.h"
 
 #include <sys/stat.h>

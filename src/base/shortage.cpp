@@ -1,3 +1,5 @@
+// Recognizes exceptions that mean too little memory, too few threads or too many open files, so that they are not
+// reported as bugs.
 #include "base/shortage.h"
 
 #include <fmt/format.h>

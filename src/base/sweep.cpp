@@ -1,3 +1,4 @@
+// Reads a flag's list of values, such as 8..8192*2 or 8,16,64, for the commands that draw a curve.
 #include "base/sweep.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Text helpers. Everything here is locale-free: only ASCII letters change case.
+// Folds, trims, splits and compares texts, for readers of files and flags. Everything here is locale-free: only ASCII
+// letters change case.
 #include "base/text.h"
 
 #include <algorithm>

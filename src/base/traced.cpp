@@ -1,3 +1,4 @@
+// Records how each number was computed and prints the formula with its inputs, for `--explain`.
 #include "base/traced.h"
 
 #include <fmt/format.h>

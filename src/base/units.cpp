@@ -1,5 +1,6 @@
-// Reading quantities. Powers of ten are applied to the decimal exponent of the text, before rounding,
-// so 3.35TB/s is exactly the double 3.35e12 and 4.5k exactly 4500. Nothing here depends on the locale.
+// Reads quantities with their units from files and flags, and writes them for people. Powers of ten are applied to the
+// decimal exponent of the text, before rounding, so 3.35TB/s is exactly the double 3.35e12 and 4.5k exactly 4500.
+// Nothing here depends on the locale.
 
 #include "base/units.h"
 

@@ -1,3 +1,4 @@
+// Reads the conditions of --fail-if and --expect and says which of them an answer or a row of results fails.
 #include "batch/answer_check.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `scalecalc batch`: flags and the action they belong to.
+// Defines `scalecalc batch`: its flags, its actions and which flag belongs to which action.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What there is to do and what is done: plan, status, the job files of schedulers, the difference of two results.
+// Runs the actions of `batch` that compute nothing: plan, status, job files for schedulers, and diff.
 #include <fmt/format.h>
 
 #include <algorithm>

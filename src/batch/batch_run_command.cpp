@@ -1,4 +1,4 @@
-// Computing: a whole study on this machine, or shards of one that was planned.
+// Runs a whole study, or shards of one that was planned, for `scalecalc batch`.
 #include <fmt/format.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// Plans a study, runs its shards and reports what became of them, for all actions of `scalecalc batch`.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Turns the number of a case into its point of the study's grid and into the question to ask there.
 #include "batch/cases.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Evaluates a condition over named values with SQLite, for --fail-if and for `where:` of studies.
 #include "batch/condition.h"
 
 #include <fmt/format.h>

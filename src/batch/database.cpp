@@ -1,3 +1,4 @@
+// Opens SQLite databases and runs statements on them, and turns SQLite's error codes into exceptions.
 #include "batch/database.h"
 
 #include <fmt/format.h>

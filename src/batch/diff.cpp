@@ -1,3 +1,4 @@
+// Compares two files of results row by row for `scalecalc batch diff`.
 #include "batch/diff.h"
 
 #include <fmt/format.h>

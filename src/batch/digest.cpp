@@ -1,3 +1,4 @@
+// Computes SHA-256 with libmd, for manifests, shards and the embedded catalog.
 #include "batch/digest.h"
 
 #include <fmt/format.h>

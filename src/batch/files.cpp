@@ -1,3 +1,4 @@
+// Appends to, reads and locks the files of a running study, and gives a finished file its final name.
 #include "batch/files.h"
 
 #include <fmt/format.h>

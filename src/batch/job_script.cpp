@@ -1,5 +1,6 @@
-// A directory's name goes through several languages on its way to a worker: the shell, and before it what the engine
-// itself reads in a text (Slurm's %, braces of parallel and Snakemake, $ of Kubernetes). Each has its quoting here.
+// Writes the job files of a study for Slurm, Kubernetes and other engines. A directory's name goes through several
+// languages on its way to a worker: the shell, and before it what the engine itself reads in a text (Slurm's %, braces
+// of parallel and Snakemake, $ of Kubernetes). Each has its quoting here.
 #include "batch/job_script.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Writes and reads a study's manifest, and refuses to continue a study whose inputs have changed.
 #include "batch/manifest.h"
 
 #include <fmt/format.h>

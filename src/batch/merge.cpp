@@ -1,3 +1,4 @@
+// Merges the rows of all shards in the order of their cases, one line in memory at a time.
 #include "batch/merge.h"
 
 #include <fmt/format.h>

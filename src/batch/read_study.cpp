@@ -1,3 +1,4 @@
+// Reads a study file into the columns, conditions and command of `scalecalc batch`.
 #include <fmt/format.h>
 
 #include <fnmatch.h>

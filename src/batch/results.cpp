@@ -1,3 +1,4 @@
+// Writes the merged rows of a study in each format that was asked for, and counts the checks that fail.
 #include "batch/results.h"
 
 #include <fmt/format.h>

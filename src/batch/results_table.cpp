@@ -1,3 +1,4 @@
+// Collects rows of a study into the table and the pictures that people read.
 #include "batch/results_table.h"
 
 #include <fmt/format.h>

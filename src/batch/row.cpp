@@ -1,3 +1,4 @@
+// Makes the row of an answer for a file of results, and reads rows back with their columns.
 #include "batch/row.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Asks the questions of a shard on several threads and writes the rows in the order of the cases.
 #include "batch/run_shard.h"
 
 #include <fmt/format.h>

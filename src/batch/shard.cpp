@@ -1,3 +1,4 @@
+// Appends rows to the file of a shard, resumes it after a kill, and closes it with its hash.
 #include "batch/shard.h"
 
 #include <fmt/format.h>

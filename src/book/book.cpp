@@ -1,3 +1,4 @@
+// Reads the chapters of configs/book, asks the questions in them and compares the answers with the book's figures.
 #include "book/book.h"
 
 #include <fmt/format.h>

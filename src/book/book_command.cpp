@@ -1,4 +1,4 @@
-// `scalecalc book`: the scaling book's worked numbers and exercises, asked of the program that prints them.
+// Runs `scalecalc book`: asks this program for the scaling book's worked numbers and shows the comparison.
 #include <array>
 #include <sstream>
 

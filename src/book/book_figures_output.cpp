@@ -1,4 +1,4 @@
-// Figures looked up in the documents that commands print.
+// Looks up figures in the JSON documents that commands print, for `scalecalc book`.
 #include <algorithm>
 #include <array>
 

@@ -1,3 +1,4 @@
+// Shows each exercise of the book with our figure and the book's, for `scalecalc book`.
 #include "book/book_output.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads the figures that the rules of `scalecalc bounds` share from the model, the chip and the job.
 #include "bounds/bound_inputs.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Evaluates the rules of thumb of `scalecalc bounds` and leaves out those whose inputs are missing.
 #include "bounds/bounds.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// `scalecalc bounds`: flags to a question, the rules to the targets asked for.
+// Runs `scalecalc bounds`: reads the flags, evaluates the rules and writes the answer.
 #include <array>
 
 #include "bounds/bounds_options.h"

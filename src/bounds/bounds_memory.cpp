@@ -1,5 +1,5 @@
-// What training has to hold: weights and optimizer state (ch. 5), activations kept for the backward pass (ch. 4), and
-// how many chips that takes (ch. 6, ch. 12 Quiz 5).
+// Bounds the memory that training needs: weights and optimizer state (ch. 5), activations kept for the backward pass
+// (ch. 4), and the number of chips for both (ch. 6, ch. 12 Quiz 5).
 #include <fmt/format.h>
 
 #include <algorithm>

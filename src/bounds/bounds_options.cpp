@@ -1,3 +1,4 @@
+// Defines the flags of `scalecalc bounds` and reads them into its question, for training and for serving.
 #include "bounds/bounds_options.h"
 
 #include <fmt/format.h>

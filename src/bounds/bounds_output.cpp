@@ -1,3 +1,4 @@
+// Shows the limits that `scalecalc bounds` found, the inputs they rest on, and what was left out.
 #include "bounds/bounds_output.h"
 
 #include <fmt/format.h>

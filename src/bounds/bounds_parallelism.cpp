@@ -1,5 +1,6 @@
-// Scaling book, chapter 5: data, tensor and mixed parallelism on a torus, and slices joined by the data-center network;
-// then chapter 12, the same behind switches.
+// Evaluates the rules for data, tensor, expert and mixed parallelism, for `scalecalc bounds`. Scaling book, chapter 5:
+// data, tensor and mixed parallelism on a torus, and slices joined by the data-center network; then chapter 12, the
+// same behind switches.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Scaling book, chapter 7, "All About Transformer Inference", and chapter 8, "Serving LLaMA 3-70B on TPUs".
+// Evaluates the rules for serving, for `scalecalc bounds --for serving`. Scaling book, chapter 7, "All About
+// Transformer Inference", and chapter 8, "Serving LLaMA 3-70B on TPUs".
 #include "bounds/bounds_serving.h"
 
 #include <algorithm>

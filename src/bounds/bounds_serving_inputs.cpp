@@ -1,4 +1,4 @@
-// What the serving rules read; then a decode step at one batch, and what follows for requests.
+// Reads what the serving rules need, and computes a decode step at one batch and what follows for requests.
 #include <fmt/format.h>
 
 #include <algorithm>

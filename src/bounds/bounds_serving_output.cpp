@@ -1,3 +1,4 @@
+// Adds the serving question and the decoding curve to the output of `scalecalc bounds`.
 #include "bounds/bounds_serving_output.h"
 
 #include <algorithm>

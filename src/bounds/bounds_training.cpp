@@ -1,4 +1,5 @@
-// The training side: rates against each other, degrees together, the run as a whole, and what the groups share.
+// Evaluates the rules for training: rates against each other, degrees together, the run as a whole, and what the
+// groups share.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Computes the scaling book's rules of thumb for training, for `bounds` and for `train --explain`.
 #include "bounds/formulas.h"
 
 #include <fmt/format.h>

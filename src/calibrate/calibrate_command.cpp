@@ -1,4 +1,4 @@
-// `scalecalc calibrate FILE... --hw HW`: efficiency coefficients of a chip from measured runs.
+// Runs `scalecalc calibrate`: fits the coefficients of a chip to files of measured runs and writes the block.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,3 +1,4 @@
+// Shows fitted coefficients, the errors on held-out rows and the block to copy, for `scalecalc calibrate`.
 #include "calibrate/calibrate_output.h"
 
 #include <fmt/format.h>

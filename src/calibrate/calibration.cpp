@@ -1,3 +1,4 @@
+// Computes what a fit is worth on rows it has not seen, for training and for serving.
 #include "calibrate/calibration.h"
 
 #include <fmt/format.h>

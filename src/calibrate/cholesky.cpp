@@ -1,3 +1,4 @@
+// Factorises small symmetric positive definite matrices and solves with them, for the fits of coefficients.
 #include "calibrate/cholesky.h"
 
 #include <cmath>

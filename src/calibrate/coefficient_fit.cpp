@@ -1,3 +1,4 @@
+// Fits a chip's coefficients to observations by robust regression, and says which of them the data inform.
 #include "calibrate/coefficient_fit.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Minimizes a function of a few bounded variables with NLopt's BOBYQA, for the fits of training coefficients.
 #include "calibrate/minimize.h"
 
 #include <nlopt.h>

@@ -1,3 +1,4 @@
+// Ranks the runs that would make the predictions of a job most certain, for `calibrate --next-runs`.
 #include "calibrate/next_runs.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Predicts a measured step, kernel or collective from coefficients, for the regression that fits them.
 #include "calibrate/observation.h"
 
 #include <fmt/format.h>

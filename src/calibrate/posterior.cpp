@@ -1,3 +1,4 @@
+// Computes the covariance that measurements leave on the parameters of a regression with a prior.
 #include "calibrate/posterior.h"
 
 #include <numeric>

@@ -1,3 +1,4 @@
+// Fits the serving coefficients of all measured chips and engines together, for `calibrate` on serving rows.
 #include "calibrate/serving_calibration.h"
 
 #include <fmt/format.h>

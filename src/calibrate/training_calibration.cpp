@@ -1,3 +1,4 @@
+// Fits a chip's training coefficients to measured runs and tests them on held-out sources, for `calibrate`.
 #include "calibrate/training_calibration.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Asks a command in the same process and returns its rows, for studies.
 #include "cli/ask_command.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Lists all commands and finds one by its name, for the command line, help, completion and studies.
 #include "cli/commands.h"
 
 #include <algorithm>

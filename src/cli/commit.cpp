@@ -1,3 +1,4 @@
+// Returns the commit that the program was built from, in a file of its own because it changes most often.
 #include "cli/help.h"
 
 namespace scalecalc::cli {

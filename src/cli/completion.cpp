@@ -1,3 +1,4 @@
+// Completes words of a command line from the table of flags and the catalog, and prints the shells' scripts.
 #include "cli/completion.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads the values of flags by the rows of a command's table and collects every problem it finds.
 #include "cli/flag_reader.h"
 
 #include <fmt/format.h>

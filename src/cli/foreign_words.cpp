@@ -1,3 +1,4 @@
+// Translates flags and words of other tools into ours, so that errors can suggest them.
 #include "cli/foreign_words.h"
 
 #include <fmt/format.h>

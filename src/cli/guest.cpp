@@ -1,4 +1,4 @@
-// Questions asked through the library: nothing of the process that asks is changed, and nothing in it ends.
+// Answers questions asked through the library: changes nothing of the host process, and ends nothing in it.
 #include "cli/guest.h"
 
 #include <pthread.h>

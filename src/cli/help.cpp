@@ -1,3 +1,4 @@
+// Prints help, man pages and the version from the tables of commands and flags.
 #include "cli/help.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
-// The only file that knows spdlog. Its default logger writes to standard output and reads the terminal by its own
-// rules, so this one gets its sink, its level and its colour from us.
+// Writes warnings and notes to standard error with spdlog. The only file that knows spdlog. Its default logger writes
+// to standard output and reads the terminal by its own rules, so this one gets its sink, its level and its colour from
+// us.
 #include "cli/log.h"
 
 #include <spdlog/logger.h>

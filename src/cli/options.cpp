@@ -1,6 +1,7 @@
-// CLI11 parses; what a user reads is ours. Every value stays a text, since CLI11 reads 010 as 8. Its version 2.1.2
-// needs three things to be said differently beforehand, see spelled_out(), and takes the word after a flag for its
-// value whatever it is, see checked().
+// Parses a command line into the texts of its flags, and reports unknown or incomplete ones. CLI11 parses; what a user
+// reads is ours. Every value stays a text, since CLI11 reads 010 as 8. Its version 2.1.2 needs three things to be said
+// differently beforehand, see spelled_out(), and takes the word after a flag for its value whatever it is, see
+// checked().
 #include "cli/options.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Takes an answer from a command to all outputs that were asked for, with warnings and exit status.
 #include "cli/output_command.h"
 
 #include <fmt/format.h>

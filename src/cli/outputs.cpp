@@ -1,3 +1,4 @@
+// Opens the files of --output before the work starts and writes the answer to each of them.
 #include "cli/outputs.h"
 
 #include <fmt/format.h>

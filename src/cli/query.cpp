@@ -1,4 +1,4 @@
-// The member "query" of every answer, from the command's table of flags.
+// Adds the member "query" and the question to every answer, from the command's table of flags.
 #include <algorithm>
 #include <set>
 

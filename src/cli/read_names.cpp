@@ -1,3 +1,4 @@
+// Replaces other tools' names of models and chips by those of the catalog, before a command is asked.
 #include "cli/read_names.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Runs the program on a command line: finds the command, asks it and reports errors with their exit status.
 #include "cli/run.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads the flags that every command has: color, verbosity, sections, limits and checks.
 #include "cli/session.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Lists every key that --set can change in a file, for `hw --keys` and `model --keys`.
 #include "cli/set_keys.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads words that are not flags, such as a shape or KEY=VALUE, and marks where one is wrong.
 #include "cli/spoken_words.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds out whether the output is a terminal, how wide it is, and whether it shows color and UTF-8.
 #include "cli/terminal.h"
 
 #include <sys/ioctl.h>

@@ -1,3 +1,4 @@
+// Reads the user's config.yaml and environment variables, and fills in the flags that were not typed.
 #include "cli/user_defaults.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// A thread waits for the signals, which all others block: what is to be done then may lock, allocate and write.
+// Waits for signals and limits in a thread of its own, and shows the progress line. All other threads block the
+// signals: what is to be done then may lock, allocate and write.
 #include "cli/watch.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Answers `scalecalc collective`: the time and the bandwidths of each group size and array size.
 #include "collective/collective_answer.h"
 
 #include <fmt/format.h>

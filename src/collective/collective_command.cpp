@@ -1,4 +1,4 @@
-// `scalecalc collective`: flags to a question, its answer to an Output.
+// Runs `scalecalc collective`: reads its flags, asks its question and writes the answer.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Shows the time of a collective with its working, its latencies and its measured points.
 #include "collective/collective_output.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds the chips that a collective runs over and the bytes of one group, for `collective` and `matmul`.
 #include "collective/collective_place.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Searches the number of chips that meets a deadline or a budget, for `scalecalc compare`.
 #include "compare/chip_search.h"
 
 #include <cmath>

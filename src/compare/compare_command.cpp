@@ -1,4 +1,4 @@
-// `scalecalc compare`: one job on several systems.
+// Runs `scalecalc compare`: one job on several systems, with its checks and exit status.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,3 +1,4 @@
+// Defines the flags of `scalecalc compare`, those of train and serve included, and reads its questions.
 #include "compare/compare_options.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Shows a training job on several systems: plans, prices, ranks and break-even prices.
 #include "compare/compare_output.h"
 
 #include <fmt/format.h>

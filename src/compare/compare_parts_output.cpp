@@ -1,3 +1,4 @@
+// Makes the figures that comparisons of training and of serving have in common.
 #include "compare/compare_parts_output.h"
 
 #include <fmt/format.h>

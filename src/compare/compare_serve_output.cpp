@@ -1,3 +1,4 @@
+// Shows a service on several systems: the cheapest point of each, its cost and its rank.
 #include <fmt/format.h>
 
 #include <algorithm>

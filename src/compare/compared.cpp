@@ -1,3 +1,4 @@
+// Chooses a price for each compared system, ranks the systems and checks the expected order.
 #include "compare/compared.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds the cheapest point of a service on each system, for `scalecalc compare --serve`.
 #include "compare/serve_comparison.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads the systems of a comparison and their prices from --hw, --price, --cloud and related flags.
 #include "compare/systems_options.h"
 
 #include <fmt/format.h>

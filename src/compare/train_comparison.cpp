@@ -1,3 +1,4 @@
+// Plans one training job on each system and compares costs and times, for `scalecalc compare`.
 #include "compare/train_comparison.h"
 
 #include <fmt/format.h>

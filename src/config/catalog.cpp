@@ -1,5 +1,5 @@
-// Looking names up. Only the one file that is asked for is parsed; other files give their `name:` and `aliases:`
-// lines, which the build has put into the embedded table.
+// Finds and loads files of the catalog by name. Only the one file that is asked for is parsed; other files give their
+// `name:` and `aliases:` lines, which the build has put into the embedded table.
 #include "config/catalog.h"
 
 #include <fmt/format.h>

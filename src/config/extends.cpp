@@ -1,3 +1,4 @@
+// Merges a file with the one that its `extends:` names, so that a variant lists only what differs.
 #include "config/extends.h"
 
 #include <fmt/format.h>

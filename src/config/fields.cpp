@@ -1,4 +1,5 @@
-// Typed reading of maps. Messages name the key and quote what was written; the caret shows the place.
+// Reads maps of a document into typed values and reports every problem. Messages name the key and quote what was
+// written; the caret shows the place.
 #include "config/fields.h"
 
 #include "config/field_recorder.h"

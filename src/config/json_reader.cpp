@@ -1,5 +1,5 @@
-// Recursive descent over the JSON grammar. nlohmann-json would parse, but its events do not say where a value stands,
-// and an error in a config.json is useless without its line.
+// Reads JSON into a tree with places, by recursive descent over the grammar. nlohmann-json would parse, but its events
+// do not say where a value stands, and an error in a config.json is useless without its line.
 #include "config/json_reader.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds keys in the tree of a document and names the kinds of its nodes.
 #include "config/node.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// --set: one field of a document replaced from the command line. The new value carries the flag as its source line,
-// so that a wrong unit or an unknown key is shown in the flag itself.
+// Replaces one field of a document from the command line, for --set. The new value carries the flag as its source
+// line, so that a wrong unit or an unknown key is shown in the flag itself.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,8 @@
-// A node is a letter (p scalar that stands at its span as it is, s another scalar, q quoted scalar, l list, m map), its
-// span (line, column, length), then its text, its items, or its entries with the key and the key's span before each
-// value; a key is its span and nothing, where it stands there as it is, or its text. Numbers are base 128, low digits
-// first. Lines and columns count from the span before: what is written alike is packed alike, and deflates well.
+// Packs the catalog's trees into text when the program is built, and unpacks them when it runs. A node is a letter (p
+// scalar that stands at its span as it is, s another scalar, q quoted scalar, l list, m map), its span (line, column,
+// length), then its text, its items, or its entries with the key and the key's span before each value; a key is its
+// span and nothing, where it stands there as it is, or its text. Numbers are base 128, low digits first. Lines and
+// columns count from the span before: what is written alike is packed alike, and deflates well.
 #include "config/packed_tree.h"
 
 #include <algorithm>

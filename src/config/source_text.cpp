@@ -1,4 +1,4 @@
-// Line table and small scanners over the source of a YAML or JSON document.
+// Finds lines and quoted texts in the source of a YAML or JSON document, for the places of errors.
 #include "config/source_text.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Builds the tree from yaml-cpp's events. yaml-cpp accepts much that is a mistake in a file of numbers (tabs, lone
-// words, duplicate keys, a second document), so those are looked for here, and its terse messages are put in words.
+// Reads YAML into a tree with places, from yaml-cpp's events. yaml-cpp accepts much that is a mistake in a file of
+// numbers (tabs, lone words, duplicate keys, a second document), so those are looked for here, and its terse messages
+// are put in words.
 #include "config/yaml_reader.h"
 
 #include <fmt/format.h>

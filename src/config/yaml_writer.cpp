@@ -1,3 +1,4 @@
+// Writes a tree as YAML that reads back to the same tree, for `calibrate`, `hw`, `model` and `model design`.
 #include "config/yaml_writer.h"
 
 #include <fmt/format.h>

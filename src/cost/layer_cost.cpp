@@ -1,7 +1,7 @@
-// Sources: tensor and sequence sharding, what is communicated and what is kept: Korthikanti et al. 2022,
-// arXiv:2205.05198 sections 3 and 4. Expert dispatch and combine as all-to-alls: Lepikhin et al. 2020,
-// arXiv:2006.16668. Recurrences under context parallelism gather the states that the ranks hand on: LASP-2,
-// arXiv:2502.07563.
+// Computes the time of one layer's passes on one chip, with what its ranks send to each other. Sources: tensor and
+// sequence sharding, what is communicated and what is kept: Korthikanti et al. 2022, arXiv:2205.05198 sections 3 and
+// 4. Expert dispatch and combine as all-to-alls: Lepikhin et al. 2020, arXiv:2006.16668. Recurrences under context
+// parallelism gather the states that the ranks hand on: LASP-2, arXiv:2502.07563.
 #include "cost/layer_cost.h"
 
 #include <fmt/format.h>

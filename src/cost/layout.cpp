@@ -1,3 +1,4 @@
+// Names the values of a layout and compares two layouts.
 #include "cost/layout.h"
 
 #include <array>

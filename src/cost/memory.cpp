@@ -1,6 +1,6 @@
-// Memory as an out-of-memory error would count it: the peak on the fullest chip. Sources: ZeRO, arXiv:1910.02054
-// section 3 (states); Korthikanti et al. 2022, arXiv:2205.05198 section 4 (activations); the schedules' papers for
-// microbatches in flight (pipeline.h).
+// Computes the memory of a layout as an out-of-memory error would count it: the peak on the fullest chip. Sources:
+// ZeRO, arXiv:1910.02054 section 3 (states); Korthikanti et al. 2022, arXiv:2205.05198 section 4 (activations); the
+// schedules' papers for microbatches in flight (pipeline.h).
 #include <algorithm>
 #include <string_view>
 

@@ -1,3 +1,4 @@
+// Builds the channels of a placed layout and reads how much communication overlaps with compute.
 #include "cost/mesh.h"
 
 #include <algorithm>

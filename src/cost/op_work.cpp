@@ -1,3 +1,4 @@
+// Computes the work of one operation of a layer on one chip, for the costs of a training step.
 #include "cost/op_work.h"
 
 #include <algorithm>

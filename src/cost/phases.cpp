@@ -1,5 +1,6 @@
-// Sources: overlap of communication with compute and its bound max(compute, communication): scaling book, chapters 1
-// and 5 (FSDP, tensor, mixed). Offload: Rajbhandari et al. 2021, arXiv:2104.07857 section 4.
+// Computes the phases of a step: forward, backward, gradient reduction and update. Sources: overlap of communication
+// with compute and its bound max(compute, communication): scaling book, chapters 1 and 5 (FSDP, tensor, mixed).
+// Offload: Rajbhandari et al. 2021, arXiv:2104.07857 section 4.
 #include <algorithm>
 #include <array>
 

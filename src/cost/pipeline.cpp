@@ -1,3 +1,4 @@
+// Deals layers to pipeline stages and counts the microbatches that a schedule keeps in flight.
 #include "cost/pipeline.h"
 
 #include <algorithm>

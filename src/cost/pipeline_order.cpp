@@ -1,6 +1,6 @@
-// Sources: Narayanan et al. 2021, arXiv:2104.04473 section 2.2 and Megatron-LM's warm-up counts (interleaved); the
-// DeepSeek-V3 report, arXiv:2412.19437 section 3.2.1 and figure 5, with the eight steps of the published DualPipe
-// implementation.
+// Lists the order in which each schedule runs its blocks, for the pipeline simulation. Sources: Narayanan et al. 2021,
+// arXiv:2104.04473 section 2.2 and Megatron-LM's warm-up counts (interleaved); the DeepSeek-V3 report,
+// arXiv:2412.19437 section 3.2.1 and figure 5, with the eight steps of the published DualPipe implementation.
 #include "cost/pipeline_order.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Simulates a pipeline schedule block by block, for `scalecalc trace` and to test the closed forms.
 #include "cost/pipeline_sim.h"
 
 #include <algorithm>

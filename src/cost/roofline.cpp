@@ -1,3 +1,4 @@
+// Computes the time of one operation from its FLOPs, its bytes and the chip's fitted rates.
 #include "cost/roofline.h"
 
 #include <fmt/format.h>

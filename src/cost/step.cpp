@@ -1,6 +1,7 @@
-// Sources: overlap of communication with compute and its bound max(compute, communication): scaling book, chapters 1
-// and 5 (FSDP, tensor, mixed). Pipeline bubble: Huang et al. 2019 (GPipe) and Narayanan et al. 2021, arXiv:2104.04473
-// section 2.2. ZeRO stages: Rajbhandari et al. 2020, arXiv:1910.02054 section 7.
+// Computes the time of a whole step from its phases, its pipeline and its exposed communication. Sources: overlap of
+// communication with compute and its bound max(compute, communication): scaling book, chapters 1 and 5 (FSDP, tensor,
+// mixed). Pipeline bubble: Huang et al. 2019 (GPipe) and Narayanan et al. 2021, arXiv:2104.04473 section 2.2. ZeRO
+// stages: Rajbhandari et al. 2020, arXiv:1910.02054 section 7.
 #include "cost/step.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Bounds the step of a layout from below, so that the search can skip layouts that cannot win.
 #include "cost/step_bound.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Prepares a plan's step for the pipeline simulation: the work of each chunk, each transfer and each stage's end.
 #include "cost/step_run.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// Bytes per parameter: Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054 section 3.1, for Adam with an fp32 master copy;
-// bf16 moments as in the DeepSeek-V3 report, arXiv:2412.19437 section 3.3.3; 8-bit states from Dettmers et al. 2022,
-// arXiv:2110.02861; Muon from Jordan et al. 2024 and Liu et al. 2025, arXiv:2502.16982.
+// Defines formats, optimizers and bytes per parameter of a training job. Bytes per parameter: Rajbhandari et al. 2020
+// (ZeRO), arXiv:1910.02054 section 3.1, for Adam with an fp32 master copy; bf16 moments as in the DeepSeek-V3 report,
+// arXiv:2412.19437 section 3.3.3; 8-bit states from Dettmers et al. 2022, arXiv:2110.02861; Muon from Jordan et al.
+// 2024 and Liu et al. 2025, arXiv:2502.16982.
 #include "cost/workload.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
-// The grid is walked from the largest shape down. A shape is left as soon as a lower bound says that it misses a limit:
-// its matmuls at their best rate, then the planner's own bounds. The first shapes left standing are the answer, so no
-// shape of the grid that meets the limits is larger.
+// Finds the largest model that meets the limits, for `scalecalc model design`. The grid is walked from the largest
+// shape down. A shape is left as soon as a lower bound says that it misses a limit: its matmuls at their best rate,
+// then the planner's own bounds. The first shapes left standing are the answer, so no shape of the grid that meets the
+// limits is larger.
 #include "design/design.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Runs `scalecalc model design`: defines its flags, asks its question and shows the answer.
 #include "design/design_command.h"
 
 #include <fmt/format.h>

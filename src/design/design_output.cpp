@@ -1,3 +1,4 @@
+// Shows the largest model that meets the limits of `scalecalc model design`, and the nearest misses.
 #include "design/design_output.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Derives the proportions of new shapes from the published models of the catalog.
 #include "design/shape_ranges.h"
 
 #include <algorithm>

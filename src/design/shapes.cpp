@@ -1,3 +1,4 @@
+// Enumerates the shapes that `model design` may choose and writes the model file of each.
 #include "design/shapes.h"
 
 #include <fmt/format.h>

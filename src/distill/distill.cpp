@@ -1,3 +1,4 @@
+// Answers `scalecalc distill`: the time, the memory and the cost of training a student from its teacher.
 #include "distill/distill.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `scalecalc distill`: a student and its teacher on one budget.
+// Runs `scalecalc distill`: reads its flags, asks its question and writes the answer.
 #include <array>
 
 #include "cli/commands.h"

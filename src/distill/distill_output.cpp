@@ -1,3 +1,4 @@
+// Shows a distillation part by part: the student's step, the teacher's passes, the run and its cost.
 #include "distill/distill_output.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Computes the time, the losses, the energy and the cost of a whole training run.
 #include "economics/economics.h"
 
 #include <fmt/format.h>

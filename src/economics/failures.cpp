@@ -1,3 +1,4 @@
+// Computes what failures and checkpoints cost a run, and the best interval between checkpoints.
 #include "economics/failures.h"
 
 #include <cmath>

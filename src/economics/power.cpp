@@ -1,3 +1,4 @@
+// Computes the power that chips, hosts and the facility draw, for training and for serving.
 #include "economics/power.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Defines the flags about a whole run and reads them, for all commands that train.
 #include "economics/run_options.h"
 
 #include <fmt/format.h>

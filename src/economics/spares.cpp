@@ -1,3 +1,4 @@
+// Computes how long a run waits for repairs with a number of spare hosts.
 #include "economics/spares.h"
 
 #include <algorithm>

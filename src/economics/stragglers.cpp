@@ -1,3 +1,4 @@
+// Computes how much slower than the mean the slowest of many chips is.
 #include "economics/stragglers.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Answers `scalecalc hw`: the rates of a chip, its intensities and its memory levels.
 #include "hw/hw.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `scalecalc hw`: flags to a question about chips, or a list of them.
+// Runs `scalecalc hw`: shows chips, lists them, lists the keys of one or writes its file.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,3 +1,4 @@
+// Makes the figures of a chip's memory, links, prices and sources that the outputs of `hw` share.
 #include "hw/hw_figures_output.h"
 
 #include <fmt/format.h>

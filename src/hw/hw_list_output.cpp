@@ -1,3 +1,4 @@
+// Shows the chips of the catalog in one line each, for `scalecalc hw list`.
 #include <fmt/format.h>
 
 #include <algorithm>

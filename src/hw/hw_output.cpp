@@ -1,3 +1,4 @@
+// Shows every figure of one or more chips, for `scalecalc hw`.
 #include "hw/hw_output.h"
 
 #include <fmt/format.h>

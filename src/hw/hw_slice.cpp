@@ -1,4 +1,4 @@
-// A slice of a torus or some chips under switches: what it consists of and what it does together. Scaling book,
+// Computes what a slice of a torus or some chips behind switches can do together, for `scalecalc hw`. Scaling book,
 // chapter 2 ("TPU Networking", questions 1 and 2), chapter 12.
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Moving bytes between chips, and from the hosts into one of them. Scaling book, chapter 2 (questions 5 and 6: the
-// terms of a point-to-point transfer add; a pipeline takes its slowest stage, at best).
+// Computes the times of moving bytes between chips and from hosts, for `scalecalc hw`. Scaling book, chapter 2
+// (questions 5 and 6: the terms of a point-to-point transfer add; a pipeline takes its slowest stage, at best).
 #include <fmt/format.h>
 
 #include <algorithm>

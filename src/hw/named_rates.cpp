@@ -1,3 +1,4 @@
+// Gives a chip's rates as named inputs of formulas, for `hw`, `roofline`, `matmul` and `bounds`.
 #include "hw/named_rates.h"
 
 #include <fmt/format.h>

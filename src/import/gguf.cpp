@@ -1,3 +1,4 @@
+// Reads the header of a GGUF file as the keys of a config.json and the formats of its tensors.
 #include "import/gguf.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reports the keys of a config.json that no reader has read and that may change the model.
 #include "import/hf_checks.h"
 
 #include <fmt/format.h>

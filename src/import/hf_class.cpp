@@ -1,4 +1,5 @@
-// Drafts: EAGLE-3, arXiv:2503.01840 section 3; shapes of its class as SpecForge and vLLM train and load it.
+// Reads which head a checkpoint has from its class, and reads drafts of speculation such as EAGLE-3. Drafts: EAGLE-3,
+// arXiv:2503.01840 section 3; shapes of its class as SpecForge and vLLM train and load it.
 #include "import/hf_class.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Turns a Hugging Face config.json into a model document with notes on each choice.
 #include "import/hf_config.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
-// Families without experts. Each function says what its family adds to or changes in the common shape; what it does
-// not mention is as in Llama: rmsnorm twice a layer, gated MLP, no biases, full attention.
+// Reads the families without experts, and lists all families. Each function says what its family adds to or changes in
+// the common shape; what it does not mention is as in Llama: rmsnorm twice a layer, gated MLP, no biases, full
+// attention.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// More families without experts; what a function does not mention is as in Llama.
+// Reads more families without experts; what a function does not mention is as in Llama.
 #include <fmt/format.h>
 
 #include <algorithm>

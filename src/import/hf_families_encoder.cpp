@@ -1,5 +1,6 @@
-// Families whose tokens attend in both directions or to another stack's output: BERT, arXiv:1810.04805, and its kin;
-// ModernBERT, arXiv:2412.13663; T5, arXiv:1910.10683; BART and its kin; Whisper, arXiv:2212.04356; Llama 3.2 Vision.
+// Reads families whose tokens attend in both directions or to another stack's output: BERT, arXiv:1810.04805, and its
+// kin; ModernBERT, arXiv:2412.13663; T5, arXiv:1910.10683; BART and its kin; Whisper, arXiv:2212.04356; Llama 3.2
+// Vision.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Families whose layers differ in kind: linear attention or a state space beside attention, or blocks chosen one by
-// one.
+// Reads families whose layers differ in kind: linear attention or a state space beside attention, or blocks chosen one
+// by one.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Families with routed experts and attention over the whole sequence or a window.
+// Reads families with routed experts and attention over the whole sequence or a window.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Families of recurrences without a matrix of attention: RWKV, arXiv:2305.13048 (4), arXiv:2404.05892 (5, 6),
+// Reads families of recurrences without a matrix of attention: RWKV, arXiv:2305.13048 (4), arXiv:2404.05892 (5, 6),
 // arXiv:2503.14456 (7); RecurrentGemma, arXiv:2404.07839, which attends to a window in every third layer.
 #include <fmt/format.h>
 

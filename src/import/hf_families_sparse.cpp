@@ -1,4 +1,4 @@
-// More families with routed experts.
+// Reads more families with routed experts.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Families of state spaces and short convolutions, alone or beside attention.
+// Reads families of state spaces and short convolutions, alone or together with attention.
 #include <fmt/format.h>
 
 #include <algorithm>

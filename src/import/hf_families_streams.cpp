@@ -1,5 +1,5 @@
-// Families with several residual streams: DeepSeek-V4 (huggingface/transformers: models/deepseek_v4) and Gemma 3n
-// (models/gemma3n; ml-explore/mlx-lm: gemma3n.py).
+// Reads families with several residual streams: DeepSeek-V4 (huggingface/transformers: models/deepseek_v4) and Gemma
+// 3n (models/gemma3n; ml-explore/mlx-lm: gemma3n.py).
 #include <fmt/format.h>
 
 #include <algorithm>

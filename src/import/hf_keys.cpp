@@ -1,3 +1,4 @@
+// Looks up keys of a config.json under all their names and remembers which were read.
 #include "import/hf_keys.h"
 
 #include <fmt/format.h>

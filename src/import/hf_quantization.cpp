@@ -1,3 +1,4 @@
+// Reads quantization_config and hf_quant_config.json into the `quantization:` block of a model document.
 #include "import/hf_quantization.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads the parts of a config.json that most families share: widths, heads, layers and experts.
 #include "import/hf_read.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Maps the settings of each quantization method to number formats.
 #include "import/hf_schemes.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-// Towers by the class that vision_config or audio_config names: CLIP, SigLIP, Pixtral, those of Qwen2-VL, Qwen2.5-VL
-// and Qwen3-VL, and of Llama 3.2 Vision; the encoders of sound of Qwen's audio and omni models and of Voxtral. Shapes
-// of huggingface/transformers, modeling_*.py of each.
+// Reads the towers of a config.json by the class that vision_config or audio_config names: CLIP, SigLIP, Pixtral,
+// those of Qwen2-VL, Qwen2.5-VL and Qwen3-VL, and of Llama 3.2 Vision; the encoders of sound of Qwen's audio and omni
+// models and of Voxtral. Shapes of huggingface/transformers, modeling_*.py of each.
 #include "import/hf_towers.h"
 
 #include <fmt/format.h>

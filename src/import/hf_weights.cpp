@@ -1,3 +1,4 @@
+// Lists the weights of an imported model with their sizes and formats, and counts their bits.
 #include "import/hf_quantization.h"
 
 #include <algorithm>

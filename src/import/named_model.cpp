@@ -1,3 +1,4 @@
+// Loads the document of a model from the catalog, a file, a config.json or a directory.
 #include "import/named_model.h"
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Turns the notes of an import into the sentences that `--explain` and assumptions show.
 #include "import/notes.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads the names and sizes of tensors from a checkpoint's index or header, without the weights.
 #include "import/safetensors_index.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Defines the flags of `distill` and `rl` and reads their questions.
 #include "jobs/job_options.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Makes the blocks that the outputs of `distill` and `rl` share: parts of a step, the run, what is short.
 #include "jobs/job_output.h"
 
 #include <fmt/format.h>

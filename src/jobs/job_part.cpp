@@ -1,3 +1,4 @@
+// Computes the parts that jobs of training and inference are made of, for `distill` and `rl`.
 #include "jobs/job_part.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Translates the target modules of adapters between a plan and the names of frameworks.
 #include "launch/adapters.h"
 
 #include <fmt/format.h>

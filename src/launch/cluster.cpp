@@ -1,3 +1,4 @@
+// Wraps a launch command into a Slurm script, Kubernetes objects or the command of a TPU slice.
 #include "launch/cluster.h"
 
 #include <fmt/format.h>

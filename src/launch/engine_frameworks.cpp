@@ -1,4 +1,4 @@
-// Serving engines, and what deploys them in pools.
+// Lists the tables of serving engines and of what deploys them in pools.
 #include <array>
 
 #include "launch/framework.h"

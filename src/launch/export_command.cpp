@@ -1,4 +1,4 @@
-// `scalecalc export`: a plan of a saved answer as the file that launches it.
+// Runs `scalecalc export`: writes the launch file of a plan from a saved answer.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,3 +1,4 @@
+// Finds the table of a framework and names its model, for `export` and `lint`.
 #include "launch/framework.h"
 
 #include <fmt/format.h>

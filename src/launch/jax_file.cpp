@@ -1,3 +1,4 @@
+// Writes a plan as a mesh and shardings of plain JAX.
 #include "launch/jax_file.h"
 
 #include <fmt/format.h>

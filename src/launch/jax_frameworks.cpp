@@ -1,4 +1,4 @@
-// MaxText, and plain JAX.
+// Lists the tables of MaxText and of plain JAX.
 #include <array>
 
 #include "launch/framework.h"

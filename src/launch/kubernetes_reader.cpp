@@ -1,4 +1,4 @@
-// Objects of Kubernetes that start a run: the command of their containers, and on how many chips.
+// Reads the Kubernetes objects that start a run: the command of their containers and the number of chips.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads --export, --cluster and --from of a launch file, for train, serve, export and lint.
 #include "launch/launch_files_options.h"
 
 #include <fmt/format.h>
@@ -22,8 +23,8 @@
 #include "plan/dimensions.h"
 #include "spec/load.h"
 #include "train/curve_options.h"
-#include "train/train_options.h"
 #include "train/resolve.h"
+#include "train/train_options.h"
 #include "train/train_words.h"
 
 namespace scalecalc::cli {

@@ -1,3 +1,4 @@
+// Reads a launch file of any kind into settings with their places: TOML, YAML, JSON or a script.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds the names under which launch files know the model and the chip of a question.
 #include "launch/launched_model.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds what is illegal, too large or wasteful in the layout of a launch file, for `scalecalc lint`.
 #include "launch/lint.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `scalecalc lint`: a launch file and what is wrong with it.
+// Runs `scalecalc lint`: reads a launch file and reports what is wrong with it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Shows the findings of `scalecalc lint` and the plan that it compares with.
 #include "launch/lint_output.h"
 
 #include <fmt/format.h>

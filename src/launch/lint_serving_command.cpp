@@ -1,3 +1,4 @@
+// Checks the launch file of a server against its own engine and chip, for `scalecalc lint`.
 #include "launch/lint_serving_command.h"
 
 #include <fmt/format.h>

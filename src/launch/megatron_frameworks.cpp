@@ -1,4 +1,4 @@
-// Megatron-LM and what is built on it.
+// Lists the tables of Megatron-LM and of what is built on it.
 #include <array>
 
 #include "launch/framework.h"

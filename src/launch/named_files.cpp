@@ -1,4 +1,4 @@
-// Files of settings that the arguments of a script name.
+// Reads the files of settings that the arguments of a launch script name.
 #include <fmt/format.h>
 
 #include <algorithm>

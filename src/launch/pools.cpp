@@ -1,3 +1,4 @@
+// Writes and reads deployments with pools for prefill and decode: NVIDIA Dynamo, llm-d and TensorRT-LLM.
 #include "launch/pools.h"
 
 #include <fmt/format.h>

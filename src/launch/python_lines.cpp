@@ -1,3 +1,4 @@
+// Splits Python into statements and functions without running it, for recipes of frameworks.
 #include "launch/python_lines.h"
 
 #include <algorithm>

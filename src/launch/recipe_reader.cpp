@@ -1,5 +1,5 @@
-// Recipes of torchtitan in Python: a function that gives a Trainer.Config, of which the arguments are read as the keys
-// of the TOML that they replaced, and lines that change it. Nothing is run.
+// Reads recipes of torchtitan in Python: a function that gives a Trainer.Config, of which the arguments are read as
+// the keys of the TOML that they replaced, and lines that change it. Nothing is run.
 #include <algorithm>
 #include <array>
 #include <cctype>

@@ -1,3 +1,4 @@
+// Restricts a search to the layouts that a framework's launch files can express.
 #include "launch/sayable.h"
 
 #include <fmt/format.h>

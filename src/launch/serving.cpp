@@ -1,3 +1,4 @@
+// Translates a serving layout into the arguments of an engine, and such arguments into pins.
 #include "launch/serving.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Arithmetic of bash (its manual, "Shell Arithmetic"): numbers of any base, operators by their rank in C, 64 bits that
-// wrap around without a word, and what is not evaluated may divide by 0.
+// Evaluates the arithmetic of bash in launch scripts (its manual, "Shell Arithmetic"): numbers of any base, operators
+// by their rank in C, 64 bits that wrap around without a word, and what is not evaluated may divide by 0.
 #include "launch/shell_arithmetic.h"
 
 #include <array>

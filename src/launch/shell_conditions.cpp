@@ -1,3 +1,4 @@
+// Decides which branches of a bash script run, for the reader of launch scripts.
 #include "launch/shell_conditions.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds the arguments of the command that a launch script starts.
 #include "launch/shell_flags.h"
 
 #include <algorithm>

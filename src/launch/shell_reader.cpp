@@ -1,5 +1,5 @@
-// Scripts of bash as far as launch scripts go: words, quotes, variables that the script sets, arrays, arithmetic,
-// branches, and documents written down in it. Nothing is run; what only the environment knows stays open.
+// Reads scripts of bash as far as launch scripts go: words, quotes, variables that the script sets, arrays,
+// arithmetic, branches, and documents written down in it. Nothing is run; what only the environment knows stays open.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Splits and classifies the words of a bash script, for the reader of launch scripts.
 #include "launch/shell_words.h"
 
 #include <algorithm>

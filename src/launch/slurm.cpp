@@ -1,3 +1,4 @@
+// Reads nodes, chips and tasks from Slurm's flags in all their spellings.
 #include "launch/slurm.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Solves the rows of a framework's table for the plan that a launch file describes.
 #include <fmt/format.h>
 
 #include <algorithm>

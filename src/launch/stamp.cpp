@@ -1,3 +1,4 @@
+// Reads the comment above launch files that we wrote, and the model that a command such as `vllm serve` names.
 #include "launch/stamp.h"
 
 #include <algorithm>

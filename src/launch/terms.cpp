@@ -1,3 +1,4 @@
+// Evaluates the products and conditions in the rows of a framework's table.
 #include "launch/terms.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Frameworks of PyTorch: torchtitan, DeepSpeed, Accelerate, nanotron.
+// Lists the tables of PyTorch's frameworks: torchtitan, DeepSpeed, Accelerate, nanotron.
 #include <array>
 
 #include "launch/framework.h"

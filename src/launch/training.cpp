@@ -1,3 +1,4 @@
+// Translates a training plan into the terms of launch files, and such terms into a layout.
 #include "launch/training.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Writes the launch file of a plan from the rows of a framework's table.
 #include "launch/writing.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Answers `scalecalc matmul`: the case, the strategies with their times, and where one overtakes another.
 #include "matmul/matmul.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `scalecalc matmul`: an expression and flags to a question, its answer to an Output.
+// Runs `scalecalc matmul`: reads an expression and flags, asks its question and writes the answer.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Shows the strategies for a sharded matmul with their collectives and what each chip stores.
 #include "matmul/matmul_output.h"
 
 #include <fmt/format.h>

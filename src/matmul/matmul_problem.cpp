@@ -1,3 +1,4 @@
+// Parses and checks the notation of a sharded matmul with the sizes of its dimensions and mesh axes.
 #include "matmul/matmul_problem.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Enumerates all ways to run a sharded matmul on a mesh, for `scalecalc matmul`.
 #include "matmul/matmul_search.h"
 
 #include <fmt/format.h>

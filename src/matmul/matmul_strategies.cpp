@@ -1,4 +1,4 @@
-// Plans with their working: each collective, what a chip computes, moves and holds.
+// Computes each strategy of a sharded matmul with its working: collectives, FLOPs, bytes and memory of a chip.
 #include <fmt/format.h>
 
 #include <algorithm>

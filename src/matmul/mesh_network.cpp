@@ -1,3 +1,4 @@
+// Computes the time of a collective over some axes of a mesh, for the strategies of a sharded matmul.
 #include "matmul/mesh_network.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// One array from one layout to another (scaling book, chapter 3): the collectives of the fastest way, and of the one
-// that leaves alone what need not move.
+// Moves one array from one layout to another (scaling book, chapter 3): the collectives of the fastest way, and of the
+// one that leaves alone what need not move.
 #include <fmt/format.h>
 
 #include "base/diagnostic.h"

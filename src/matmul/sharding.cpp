@@ -1,3 +1,4 @@
+// Reads and writes shardings of arrays and finds the collectives that lead from one to another.
 #include "matmul/sharding.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Sums parameters and FLOPs over a model's operation lists, for every command that shows them.
 #include "model/accounting.h"
 
 #include "model/packing.h"

@@ -1,3 +1,4 @@
+// Compares the tensors of a checkpoint's index with the parameters that we count.
 #include "model/checkpoint_check.h"
 
 #include <fmt/format.h>

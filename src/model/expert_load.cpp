@@ -1,3 +1,4 @@
+// Reads how unevenly tokens choose experts and computes the load of the fullest expert rank.
 #include "model/expert_load.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Adds low-rank adapters to a model's operation lists and freezes what they do not train.
 #include "model/fine_tune.h"
 
 #include <algorithm>

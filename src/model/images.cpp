@@ -1,6 +1,6 @@
-// Patches: arXiv:2010.11929 section 3.1. Towers of one resolution are shown an image scaled to it (CLIP, SigLIP);
-// others have a position for each patch, of which neighbours go on as one token (Qwen2-VL, arXiv:2409.12191
-// section 2.1).
+// Counts the patches and tokens that an image is for a vision tower. Patches: arXiv:2010.11929 section 3.1. Towers of
+// one resolution are shown an image scaled to it (CLIP, SigLIP); others have a position for each patch, of which
+// neighbours go on as one token (Qwen2-VL, arXiv:2409.12191 section 2.1).
 #include "model/images.h"
 
 #include <fmt/format.h>

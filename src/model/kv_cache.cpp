@@ -1,6 +1,7 @@
-// Keys and values: scaling book, chapter 4. The MLA latent, whole on every tensor rank: DeepSeek-V2, arXiv:2405.04434
-// section 2.1. Index keys: DeepSeek-V3.2, arXiv:2512.02556 section 2. States: the sources of mixer_ops.cpp; a
-// convolution of k taps keeps the last k - 1 inputs.
+// Counts the bytes of a model's cache per token and sequence, for serving and for `model`. Keys and values: scaling
+// book, chapter 4. The MLA latent, whole on every tensor rank: DeepSeek-V2, arXiv:2405.04434 section 2.1. Index keys:
+// DeepSeek-V3.2, arXiv:2512.02556 section 2. States: the sources of mixer_ops.cpp; a convolution of k taps keeps the
+// last k - 1 inputs.
 #include "model/kv_cache.h"
 #include "base/scalar.h"
 

@@ -1,3 +1,4 @@
+// Reads distributions of lengths of prompts, generations and documents, and computes their moments.
 #include "model/lengths.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
-// Attention as operation lists. Shapes: scaling book, chapter 4 (multi-head, grouped-query); DeepSeek-V2,
+// Lists the operations of attention. Shapes: scaling book, chapter 4 (multi-head, grouped-query); DeepSeek-V2,
 // arXiv:2405.04434 section 2.1 (MLA); DeepSeek-V3.2, arXiv:2512.02556 section 2 (indexer and chosen tokens);
 // Transformer-XL, arXiv:1901.02860 section 3.3 (relative positions); gated output: Qwen3-Next; compressed attention:
-// DeepSeek-V4 (huggingface/transformers: models/deepseek_v4); strided: Phi-3, arXiv:2404.14219 section 2; disentangled:
-// DeBERTa, arXiv:2006.03654 section 3.1; cross attention: arXiv:1706.03762 section 3.2.3. What the
+// DeepSeek-V4 (huggingface/transformers: models/deepseek_v4); strided: Phi-3, arXiv:2404.14219 section 2;
+// disentangled: DeBERTa, arXiv:2006.03654 section 3.1; cross attention: arXiv:1706.03762 section 3.2.3. What the
 // backward pass keeps follows Korthikanti et al. 2022, arXiv:2205.05198 section 4, with flash attention (no score
 // matrix is kept).
 #include "base/check.h"

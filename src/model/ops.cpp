@@ -1,6 +1,7 @@
-// Layers, embedding and head as operation lists. Shapes follow the scaling book, chapter 4 (dense, MoE). What the
-// backward pass keeps follows Korthikanti et al. 2022, arXiv:2205.05198 section 4. Latent experts: Nemotron 3; parallel
-// mixer and FFN: PaLM, arXiv:2204.02311 section 2; factorised embedding: ALBERT, arXiv:1909.11942 section 3.1.
+// Lists the operations of layers, embedding and head, from which all parameters, FLOPs and times are computed. Shapes
+// follow the scaling book, chapter 4 (dense, MoE). What the backward pass keeps follows Korthikanti et al. 2022,
+// arXiv:2205.05198 section 4. Latent experts: Nemotron 3; parallel mixer and FFN: PaLM, arXiv:2204.02311 section 2;
+// factorised embedding: ALBERT, arXiv:1909.11942 section 3.1.
 #include "model/ops.h"
 
 #include "model/op_list.h"

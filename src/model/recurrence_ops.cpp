@@ -1,8 +1,8 @@
-// Recurrences with a state as operation lists. Gated delta net: arXiv:2412.06464 section 3, with the projections and
-// the short convolution of Qwen3-Next. Lightning attention: MiniMax-01, arXiv:2501.08313 section 2. Mamba-1:
-// arXiv:2312.00752 section 3, with the norms of Jamba, arXiv:2403.19887 section 3. Mamba-2: arXiv:2405.21060 section 7.
-// RWKV: arXiv:2305.13048 section 3 (4), arXiv:2404.05892 section 4 (5 and 6), arXiv:2503.14456 section 4 (7). Griffin:
-// arXiv:2402.19427 section 2.
+// Lists the operations of recurrences with a state. Gated delta net: arXiv:2412.06464 section 3, with the projections
+// and the short convolution of Qwen3-Next. Lightning attention: MiniMax-01, arXiv:2501.08313 section 2. Mamba-1:
+// arXiv:2312.00752 section 3, with the norms of Jamba, arXiv:2403.19887 section 3. Mamba-2: arXiv:2405.21060 section
+// 7. RWKV: arXiv:2305.13048 section 3 (4), arXiv:2404.05892 section 4 (5 and 6), arXiv:2503.14456 section 4 (7).
+// Griffin: arXiv:2402.19427 section 2.
 //
 // `recurrence` is what FLOPs conventions count per element of the state: 8 for the gated delta rule and 7 for Mamba-2
 // as Megatron-LM (num_floating_point_operations), 9 for Mamba-1 (state-spaces/mamba issue 110), 4 for lightning

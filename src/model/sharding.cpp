@@ -1,5 +1,6 @@
-// Rules of the launchers: Megatron-LM validate_args (heads, KV heads, widths) and the groups of its Mamba and gated
-// delta net layers.
+// Decides which tensor-parallel degrees divide the layers of a model, for the search and the advice. Rules of the
+// launchers: Megatron-LM validate_args (heads, KV heads, widths) and the groups of its Mamba and gated delta net
+// layers.
 #include "model/sharding.h"
 
 #include <fmt/format.h>

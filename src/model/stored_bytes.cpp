@@ -1,3 +1,4 @@
+// Counts the bytes that a checkpoint stores of each operation's weights, by format.
 #include "model/stored_bytes.h"
 
 #include <algorithm>

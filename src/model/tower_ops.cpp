@@ -1,4 +1,5 @@
-// Towers as operation lists: vision transformers, arXiv:2010.11929 section 3.1; encoders, arXiv:1706.03762 section 3.1.
+// Lists the operations of towers: vision transformers, arXiv:2010.11929 section 3.1; encoders, arXiv:1706.03762
+// section 3.1.
 #include "model/op_list.h"
 #include "model/ops.h"
 

@@ -1,3 +1,4 @@
+// Assumes a training batch for a model that names none, and says where it comes from.
 #include "model/usual_batch.h"
 
 #include <fmt/format.h>

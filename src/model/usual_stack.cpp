@@ -1,3 +1,4 @@
+// Assumes the software and the sequence length for a model when the user names none.
 #include "model/usual_stack.h"
 
 #include <algorithm>

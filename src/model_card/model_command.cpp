@@ -1,5 +1,5 @@
-// `scalecalc model MODEL`: one model taken apart. `scalecalc model list`: the catalog. `scalecalc model design`: see
-// model_design.h.
+// Runs `scalecalc model MODEL`, which takes one model apart, and `scalecalc model list`, the catalog. Its action
+// `design` is in design/design_command.h.
 #include <fmt/format.h>
 
 #include <algorithm>

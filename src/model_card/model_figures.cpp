@@ -1,3 +1,4 @@
+// Computes the parameters, FLOPs and kept activations of a model by part, for `scalecalc model`.
 #include "model_card/model_figures.h"
 
 #include <fmt/format.h>

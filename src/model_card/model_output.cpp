@@ -1,3 +1,4 @@
+// Shows a model's figures by part, and the list of the catalog's models, for `scalecalc model`.
 #include "model_card/model_output.h"
 
 #include <fmt/format.h>

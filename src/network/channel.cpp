@@ -1,5 +1,6 @@
-// Sources: scaling book, chapter 3 ("A Deeper Dive into TPU Communication Primitives") for tori, chapter 12
-// ("Collectives", "Cross-node collectives") for switched tiers; network/latency.h for what groups wait.
+// Computes seconds per byte and latency of a placed group for each collective, for the search. Sources: scaling book,
+// chapter 3 ("A Deeper Dive into TPU Communication Primitives") for tori, chapter 12 ("Collectives", "Cross-node
+// collectives") for switched tiers; network/latency.h for what groups wait.
 #include "network/channel.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Computes the time of one collective with its working, for `collective`, `matmul` and `bounds`.
 #include "network/collective_time.h"
 
 #include <fmt/format.h>

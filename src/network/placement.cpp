@@ -1,3 +1,4 @@
+// Enumerates where the parallel dimensions of a layout can be placed on a torus or behind switches.
 #include "network/placement.h"
 
 #include <fmt/format.h>

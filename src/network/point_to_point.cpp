@@ -1,3 +1,4 @@
+// Computes the time of a transfer from one chip to another, with its working.
 #include "network/point_to_point.h"
 
 namespace scalecalc {

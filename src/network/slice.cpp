@@ -1,5 +1,6 @@
-// Sources: slice shapes and wraparound of TPU pods from the Cloud TPU system documentation and the scaling book,
-// chapter 2 ("TPU networking"); twisted tori from Jouppi et al. 2023, arXiv:2304.01433, section 2.8.
+// Builds the slices that a machine offers and names their shapes, for every command that places groups. Sources: slice
+// shapes and wraparound of TPU pods from the Cloud TPU system documentation and the scaling book, chapter 2 ("TPU
+// networking"); twisted tori from Jouppi et al. 2023, arXiv:2304.01433, section 2.8.
 #include "network/slice.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads the bandwidths and latencies of a machine's links, for every cost that communicates.
 #include "network/tier_rates.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Decides whether any layout of a question fits in memory, without ranking them, for suggestions of what would fit.
 #include "plan/anything_fits.h"
 
 #include "base/stop.h"

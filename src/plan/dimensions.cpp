@@ -1,3 +1,4 @@
+// Lists the dimensions of a layout, one row each, for everything that pins, reads, compares or prints layouts.
 #include "plan/dimensions.h"
 
 #include <fmt/format.h>

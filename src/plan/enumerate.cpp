@@ -1,5 +1,6 @@
-// Divisibility rules are those of the launchers a plan must start in: Megatron-LM validate_args (heads, KV heads,
-// sequence, microbatches, experts) and torchtitan's and MaxText's mesh rules, which agree on them.
+// Enumerates the families of layouts and their members, for the search. Divisibility rules are those of the launchers
+// a plan must start in: Megatron-LM validate_args (heads, KV heads, sequence, microbatches, experts) and torchtitan's
+// and MaxText's mesh rules, which agree on them.
 #include "plan/enumerate.h"
 
 #include <algorithm>

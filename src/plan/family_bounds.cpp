@@ -1,4 +1,4 @@
-// What bounds families, members and shardings, and what it needs.
+// Computes the lower bounds of families, members and shardings, for the search.
 #include <algorithm>
 #include <bit>
 #include <cmath>

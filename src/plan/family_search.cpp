@@ -1,3 +1,4 @@
+// Searches one family of layouts exactly: its members, their shardings and their placements.
 #include "plan/family_search.h"
 
 #include <algorithm>

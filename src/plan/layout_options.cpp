@@ -1,3 +1,4 @@
+// Reads --fix and --max, the pins and bounds on the dimensions of a layout, for all commands that plan.
 #include "plan/layout_options.h"
 
 #include <fmt/format.h>

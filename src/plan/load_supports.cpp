@@ -1,4 +1,4 @@
-// The `supports:` block of stacks/<name>.yaml. docs/stacks.md describes it.
+// Reads the `supports:` block of stacks/<name>.yaml.
 #include <fmt/format.h>
 
 #include <algorithm>

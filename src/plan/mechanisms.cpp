@@ -1,3 +1,4 @@
+// Counts the mechanisms that a layout uses, so that the simplest of equally fast plans can be recommended.
 #include "plan/mechanisms.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Computes once what all layouts of a member share: memory by part and the ends of its shardings.
 #include "plan/member_tables.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Bounds the memory of a member's layouts from below, so that the search can skip those that cannot fit.
 #include "plan/memory_floor.h"
 
 #include <algorithm>

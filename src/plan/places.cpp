@@ -1,3 +1,4 @@
+// Keeps the placements that no other placement beats, and bounds all of them for the search.
 #include "plan/places.h"
 
 #include <algorithm>

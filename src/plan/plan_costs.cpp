@@ -1,3 +1,4 @@
+// Reads the inputs of one plan's step in one reading: numbers, bounds, formulas or derivatives.
 #include "plan/plan_costs.h"
 
 namespace scalecalc {

@@ -1,6 +1,6 @@
-// Best-first exact search. Every run of families gets a proven lower bound; what comes first is opened down to single
-// families, which are visited in the order of their own bounds, and the search ends when the next bound is worse than
-// the worst plan kept.
+// Searches all layouts best-first and exactly, for every command that plans. Every run of families gets a proven lower
+// bound; what comes first is opened down to single families, which are visited in the order of their own bounds, and
+// the search ends when the next bound is worse than the worst plan kept.
 #include <algorithm>
 #include <bit>
 #include <chrono>

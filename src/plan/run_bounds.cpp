@@ -1,3 +1,4 @@
+// Keeps costs and bounds that several searches about one job share, such as those of `compare --deadline`.
 #include "plan/run_bounds.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Evaluates what a release of a software stack supports, and words the reason when it refuses a layout.
 #include "plan/stack_supports.h"
 
 #include <fmt/format.h>

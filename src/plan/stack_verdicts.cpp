@@ -1,3 +1,4 @@
+// Asks a stack's rules once for all members that they cannot tell apart, for the search.
 #include "plan/stack_verdicts.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Bounds the memory of a member's stages from below under one recomputation policy, for the search.
 #include "plan/stage_floor.h"
 
 #include <algorithm>

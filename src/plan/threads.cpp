@@ -1,3 +1,4 @@
+// Runs loops of a search on all usable cores with oneTBB, and limits threads where questions share the cores.
 #include "plan/threads.h"
 
 #include <tbb/info.h>

@@ -1,3 +1,4 @@
+// Finds the least recomputation, offload and loss chunking that make a layout fit in memory.
 #include "plan/ways_to_fit.h"
 
 #include <algorithm>

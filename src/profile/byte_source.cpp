@@ -1,3 +1,4 @@
+// Streams the bytes of a recording from plain, gzipped or archived files, for the readers of all formats.
 #include "profile/byte_source.h"
 
 #include <fmt/format.h>

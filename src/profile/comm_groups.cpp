@@ -1,3 +1,4 @@
+// Assigns communication kernels to process groups by what the recording says of them.
 #include "profile/comm_groups.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Compares a recorded step with its prediction term by term, for `profile` with a saved plan.
 #include "profile/gap.h"
 
 #include <fmt/format.h>

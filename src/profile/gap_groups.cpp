@@ -1,5 +1,5 @@
-// Which of a layout's dimensions the communication of a recording is: by the name of its process group, by what only
-// one of them does, or by the number of its ranks.
+// Decides which of a layout's dimensions the communication of a recording is: by the name of its process group, by
+// what only one of them does, or by the number of its ranks.
 #include <algorithm>
 #include <array>
 #include <cctype>

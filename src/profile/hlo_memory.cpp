@@ -1,3 +1,4 @@
+// Computes the peak memory of a compiled program from the lifetimes of its buffers.
 #include "profile/hlo_memory.h"
 
 #include <algorithm>

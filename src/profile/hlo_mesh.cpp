@@ -1,3 +1,4 @@
+// Recovers the named axes of a compiled program's device mesh from its annotations and groups.
 #include "profile/hlo_mesh.h"
 
 #include <algorithm>

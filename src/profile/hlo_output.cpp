@@ -1,3 +1,4 @@
+// Shows the cost of a compiled program: its products, collectives, memory and shardings.
 #include "profile/hlo_output.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Computes the FLOPs, bytes and collectives of a compiled program, and the step they make.
 #include "profile/hlo_program.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Writes a compiled program's shardings and products in the notation of `scalecalc matmul`.
 #include "profile/hlo_sharding.h"
 
 #include <fmt/format.h>

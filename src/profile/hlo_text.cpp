@@ -1,3 +1,4 @@
+// Parses the text of XLA's HLO into instructions, for `scalecalc profile`.
 #include "profile/hlo_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads JSON of any size value by value, for recordings that are too large to keep in memory.
 #include "profile/json_stream.h"
 
 #include <fmt/format.h>

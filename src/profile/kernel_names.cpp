@@ -1,3 +1,4 @@
+// Classifies kernels by their names and HLO categories, for `scalecalc profile`.
 #include "profile/kernel_names.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Turns a recording's kernels into measured rows that `calibrate` reads.
 #include "profile/kernel_rows.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Adds up equal kernels of a recording and compares each with its roofline.
 #include "profile/kernel_totals.h"
 
 #include <fmt/format.h>

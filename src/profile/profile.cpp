@@ -1,3 +1,4 @@
+// Answers `scalecalc profile`: where a measured step spent its time and which kernel would gain most.
 #include "profile/profile.h"
 
 #include <fmt/format.h>

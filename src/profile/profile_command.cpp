@@ -1,4 +1,4 @@
-// `scalecalc profile`: recordings of profilers beside the chip's roofline, and beside the prediction of a saved plan.
+// Runs `scalecalc profile`: compares recordings with the chip's roofline and with the prediction of a saved plan.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Shows the parts, kernels and communication of a measured step, and its gap to a prediction.
 #include "profile/profile_output.h"
 
 #include <fmt/format.h>

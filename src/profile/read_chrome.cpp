@@ -1,5 +1,5 @@
-// Chrome trace events as PyTorch's profiler (Kineto), JAX's trace viewer and `scalecalc trace` write them. What is not
-// about a device, its launches or its steps is skipped as it is read: nine events of ten are Python frames.
+// Reads Chrome trace events as PyTorch's profiler (Kineto), JAX's trace viewer and `scalecalc trace` write them. What
+// is not about a device, its launches or its steps is skipped as it is read: nine events of ten are Python frames.
 #include <fmt/format.h>
 
 #include <algorithm>

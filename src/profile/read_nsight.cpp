@@ -1,5 +1,5 @@
-// Nsight Systems' SQLite export (nsys export --type sqlite): tables exist where events do, and columns differ between
-// releases, so both are asked for first.
+// Reads Nsight Systems' SQLite export (nsys export --type sqlite): tables exist where events do, and columns differ
+// between releases, so both are asked for first.
 #include <fmt/format.h>
 #include <sqlite3.h>
 

@@ -1,5 +1,5 @@
-// Perfetto's trace format as rocprofv3 writes it (--output-format pftrace): slices of kernels and copies on tracks
-// named after their agent and queue, or after their stream. Field numbers are those of protos/perfetto/trace in
+// Reads Perfetto's trace format as rocprofv3 writes it (--output-format pftrace): slices of kernels and copies on
+// tracks named after their agent and queue, or after their stream. Field numbers are those of protos/perfetto/trace in
 // github.com/google/perfetto: trace_packet.proto, track_event.proto, track_descriptor.proto, interned_data.proto,
 // clock_snapshot.proto; names of tracks and categories those of rocprofiler-sdk's generatePerfetto.cpp.
 #include <fmt/format.h>

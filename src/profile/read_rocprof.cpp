@@ -1,6 +1,6 @@
-// AMD's rocprofv3 (ROCprofiler-SDK): its JSON (--output-format json) and its CSV tables (--output-format csv), as
-// https://rocm.docs.amd.com/projects/rocprofiler-sdk/en/latest/how-to/using-rocprofv3.html describes them. Kernels,
-// copies, the host's launches and roctx ranges, in nanoseconds of one clock; no shapes.
+// Reads the files of AMD's rocprofv3 (ROCprofiler-SDK): its JSON (--output-format json) and its CSV tables
+// (--output-format csv), as https://rocm.docs.amd.com/projects/rocprofiler-sdk/en/latest/how-to/using-rocprofv3.html
+// describes them. Kernels, copies, the host's launches and roctx ranges, in nanoseconds of one clock; no shapes.
 #include <fmt/format.h>
 
 #include <algorithm>

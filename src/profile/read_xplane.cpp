@@ -1,5 +1,5 @@
-// XPlane files (tsl/profiler/protobuf/xplane.proto), which JAX and TensorFlow write: a plane for each device, a line
-// for each of its streams, and names and figures of events in tables beside them.
+// Reads XPlane files (tsl/profiler/protobuf/xplane.proto), which JAX and TensorFlow write: a plane for each device, a
+// line for each of its streams, and names and figures of events in tables beside them.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Recognizes the format of a recording and reads it with the reader of that format.
 #include "profile/recording.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Turns the records of AMD's profilers into a recording, whichever file they come from.
 #include "profile/roc_records.h"
 
 #include <fmt/format.h>

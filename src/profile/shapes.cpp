@@ -1,3 +1,4 @@
+// Derives the FLOPs and bytes of a recorded operation from the shapes of its operands.
 #include "profile/shapes.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds where the steps of a recording begin and end on a device.
 #include "profile/steps.h"
 
 #include <algorithm>

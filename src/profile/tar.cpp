@@ -1,3 +1,4 @@
+// Reads the headers of tar archives one at a time, for recordings that are packed in them.
 #include "profile/tar.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Divides a stretch of a device's time into compute, exposed communication and idle time.
 #include "profile/time_parts.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Decodes the fields of Protocol Buffers messages, for the readers of XPlane and Perfetto files.
 #include "profile/wire.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Makes the blocks of a brief answer that several commands share: time, memory, accuracy, next commands.
 #include "report/brief_blocks.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Writes the head, the assumptions and the explanations that all our JSON documents have.
 #include "report/json_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Draws where the ranks of a layout are placed on a torus or on the nodes of a switched machine.
 #include "report/layout_map.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Makes figures and records of an answer and turns them into CSV and flat rows.
 #include "report/output.h"
 
 #include <fmt/format.h>

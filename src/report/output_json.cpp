@@ -1,4 +1,4 @@
-// An Output as JSON: the figures' keys, dots nesting, in the order they were given.
+// Writes an Output as JSON: the figures' keys, dots nesting, in the order they were given.
 #include <algorithm>
 #include <cmath>
 #include <set>

@@ -1,4 +1,4 @@
-// An Output as people read it.
+// Turns an Output into the report that people read: title, lines, tables, assumptions.
 #include <fmt/format.h>
 
 #include <algorithm>

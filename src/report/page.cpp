@@ -1,3 +1,4 @@
+// Writes an answer as one HTML page with tables, pictures and all scripts included.
 #include "report/page.h"
 
 #include <fmt/format.h>

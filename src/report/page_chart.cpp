@@ -1,3 +1,4 @@
+// Writes a picture as a Vega-Lite specification, for pages.
 #include "report/page_chart.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Blocks as people read them: which columns and rows, brief or whole.
+// Chooses the columns and rows of a block that people read, brief or whole.
 #include "report/people_tables.h"
 
 #include <fmt/format.h>

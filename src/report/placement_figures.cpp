@@ -1,3 +1,4 @@
+// Makes the figures that say where each parallel dimension is placed.
 #include "report/placement_figures.h"
 
 #include "base/scalar.h"

@@ -1,3 +1,4 @@
+// Makes bars, stacks of parts and bound lines, for the pictures of several commands.
 #include "report/plot_bars.h"
 
 #include <fmt/format.h>

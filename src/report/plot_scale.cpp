@@ -1,3 +1,4 @@
+// Chooses ticks and units of an axis and maps values to places on it, for all writers of pictures.
 #include "report/plot_scale.h"
 
 #include <fmt/format.h>

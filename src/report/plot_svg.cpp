@@ -1,3 +1,4 @@
+// Draws an answer's pictures as one SVG file, for slides and print.
 #include "report/plot_svg.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Draws an answer's pictures as text in braille dots or ASCII, for terminals.
 #include "report/plot_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Writes a report as text for terminals, as Markdown or as CSV.
 #include "report/render.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Cells to text.
+// Writes the cells of a report as text, each in its format.
 #include "report/report.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Draws the roofs of chips with points below them, for train, serve, hw and roofline.
 #include "report/roof_plots.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Turns a few records of many figures into a table with one column per record.
 #include "report/side_by_side.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Fits a table into the width of a terminal: folds texts and leaves out the least important columns.
 #include "report/table_layout.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Packs responses into the microbatches of the trainer, for `scalecalc rl`.
 #include "rl/microbatches.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Answers `scalecalc rl`: the time, the memory and the cost of a step of rollouts and training.
 #include "rl/rl.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `scalecalc rl`: rollouts and training of a policy on one budget.
+// Runs `scalecalc rl`: reads its flags, asks its question and writes the answer.
 #include <array>
 
 #include "cli/commands.h"

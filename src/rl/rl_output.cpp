@@ -1,3 +1,4 @@
+// Shows a reinforcement-learning step part by part: rollouts, scoring, training, weights, the run.
 #include "rl/rl_output.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Simulates how the engine's replicas generate the responses of one step, for `scalecalc rl`.
 #include "rl/rollouts.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads the words of an attention for `scalecalc roofline`:
 // attention heads=32 kv_heads=8 head_dim=128 query=4096 kv=4096 mask=causal pass=backward
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// The two notations of a contraction: "ij,jk->ik", where each letter is an index, and the book's
-// "A[I,J] * B[J,K] -> C[I,K]".
+// Reads the two notations of a contraction: "ij,jk->ik", where each letter is an index, and the book's "A[I,J] *
+// B[J,K] -> C[I,K]".
 #include <fmt/format.h>
 
 #include <algorithm>

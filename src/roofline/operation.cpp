@@ -1,3 +1,4 @@
+// Counts the FLOPs and bytes of one operation, for `scalecalc roofline` and for recorded kernels.
 #include "roofline/operation.h"
 
 #include <fmt/format.h>

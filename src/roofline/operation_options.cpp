@@ -1,3 +1,4 @@
+// Reads the words of `scalecalc roofline` that name an operation and its shape.
 #include "roofline/operation_options.h"
 
 #include <fmt/format.h>

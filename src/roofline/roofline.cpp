@@ -1,3 +1,4 @@
+// Answers `scalecalc roofline`: the time of one operation, what limits it, and its critical sizes.
 #include "roofline/roofline.h"
 
 #include <fmt/format.h>

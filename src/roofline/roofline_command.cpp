@@ -1,4 +1,4 @@
-// `scalecalc roofline`: words and flags to a question, the answer to the targets asked for.
+// Runs `scalecalc roofline`: reads words and flags, asks its question and writes the answer.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,3 +1,4 @@
+// Shows the rates, the time and the limit of one operation, for `scalecalc roofline`.
 #include "roofline/roofline_output.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The rates of a roofline: the hardware file's peaks, or what it says kernels and links reach of them.
+// Chooses the rates of a roofline: the hardware file's peaks, or what it says kernels and links reach of them.
 #include <fmt/format.h>
 
 #include "base/check.h"

@@ -1,3 +1,4 @@
+// Computes the best parameters and tokens for a budget by a scaling law, with inference if asked.
 #include "scaling_law/allocation.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Answers `scalecalc scaling-law`: the choices for a budget and how a given model compares with them.
 #include "scaling_law/scaling.h"
 
 #include <fmt/format.h>

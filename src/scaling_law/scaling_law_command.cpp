@@ -1,4 +1,4 @@
-// `scalecalc scaling-law`: flags to a question about parameters and tokens, the answer to the targets asked for.
+// Runs `scalecalc scaling-law`: reads its flags, asks its question and writes the answer.
 #include <fmt/format.h>
 
 #include <algorithm>

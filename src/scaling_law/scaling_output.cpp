@@ -1,3 +1,4 @@
+// Shows the parameters, tokens and loss of each choice, for `scalecalc scaling-law`.
 #include "scaling_law/scaling_output.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Computes how much of each rate a plan can use, from the derivatives of its step.
 #include "sensitivity/balance.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Plans the job again at every point of the swept values of --set, for `scalecalc sensitivity`.
 #include "sensitivity/codesign.h"
 
 #include <fmt/format.h>

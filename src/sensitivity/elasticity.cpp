@@ -1,3 +1,4 @@
+// Computes the exact elasticities of a plan's step and its step at other values of one input.
 #include "sensitivity/elasticity.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Lists every input that the formulas of a plan's step read, with value, unit and source.
 #include "sensitivity/inputs.h"
 
 #include <fmt/format.h>

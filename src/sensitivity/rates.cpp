@@ -1,3 +1,4 @@
+// Lists the rates and capacities that a buyer can choose, for `scalecalc sensitivity`.
 #include "sensitivity/rates.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Plans again with ten percent more or less of one rate, to show what a new layout would gain.
 #include "sensitivity/reoptimise.h"
 
 #include <algorithm>

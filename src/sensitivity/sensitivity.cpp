@@ -1,3 +1,4 @@
+// Answers `scalecalc sensitivity`: elasticities, gains of each rate, the balance and the sweep.
 #include "sensitivity/sensitivity.h"
 
 #include "train/figures.h"

@@ -1,4 +1,4 @@
-// The tables of `scalecalc sensitivity`: what each input does, ten per cent of each rate, the balance, the sweep.
+// Makes the tables of `scalecalc sensitivity`: inputs, ten percent of each rate, the balance, the sweep.
 #include <fmt/format.h>
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-// `scalecalc sensitivity`: the flags of train and what to vary to a question, its answer to an Output.
+// Runs `scalecalc sensitivity`: reads the flags of train and what to vary, and writes the answer.
 #include <fmt/format.h>
 
 #include <algorithm>

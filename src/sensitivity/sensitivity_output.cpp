@@ -1,3 +1,4 @@
+// Shows what a plan's step depends on and what to buy next, for `scalecalc sensitivity`.
 #include "sensitivity/sensitivity_output.h"
 
 #include <fmt/format.h>

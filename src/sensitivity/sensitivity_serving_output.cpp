@@ -1,4 +1,4 @@
-// The answer of `scalecalc sensitivity serve`.
+// Shows what a server's times and throughput depend on, for `scalecalc sensitivity serve`.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Asks a serving question again with ten percent more and less of each rate.
 #include "sensitivity/serving.h"
 
 #include <algorithm>

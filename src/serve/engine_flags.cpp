@@ -1,3 +1,4 @@
+// Maps each engine's names of its settings to ours, for the flags of `serve` and for launch files.
 #include "serve/engine_flags.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Splits a JSON map or list into its direct members without parsing what is inside, for long traces.
 #include "serve/json_parts.h"
 
 #include <algorithm>

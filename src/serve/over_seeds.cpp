@@ -1,3 +1,4 @@
+// Computes means of simulations with their confidence over several seeds or parts.
 #include "serve/over_seeds.h"
 
 #include <algorithm>

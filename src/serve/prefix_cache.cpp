@@ -1,3 +1,4 @@
+// Simulates which blocks of prompt prefixes a server keeps on the chip, in host memory and on disk.
 #include "serve/prefix_cache.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Computes the waiting and prefilling of prompts under continuous batching as a Markov chain.
 #include "serve/prompt_chain.h"
 
 #include <algorithm>

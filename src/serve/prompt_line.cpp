@@ -1,3 +1,4 @@
+// Computes the queue of prompts that are prefilled one after another as a Markov chain.
 #include "serve/prompt_line.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Simulates one engine's scheduler: its queue, its KV cache blocks and its steps.
 #include "serve/queue_server.h"
 
 #include <algorithm>

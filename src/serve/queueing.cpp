@@ -1,3 +1,4 @@
+// Simulates requests through replicas or prefill and decode pools, and computes what users see.
 #include "serve/queueing.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Builds the simulated server of one replica from a serving layout and its costs.
 #include <fmt/format.h>
 
 #include <algorithm>

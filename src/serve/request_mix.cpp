@@ -1,3 +1,4 @@
+// Draws requests and their arrival times from distributions, or replays a trace.
 #include "serve/request_mix.h"
 
 #include <algorithm>

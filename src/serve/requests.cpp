@@ -1,3 +1,4 @@
+// Says what one request means for a model: a prompt that is continued, or a text that passes once.
 #include "serve/requests.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Answers `scalecalc serve`: searches each system, marks the Pareto front and picks the best point.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Enumerates the layouts that a model, a machine and an engine allow for serving.
 #include "serve/serve_search.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Defines the flags of `scalecalc serve` and reads its question.
 #include "serve/serve_options.h"
 
 #include <fmt/format.h>

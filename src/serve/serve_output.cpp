@@ -1,3 +1,4 @@
+// Shows the points of a serving answer with their memory, time and cost, for `scalecalc serve`.
 #include "serve/serve_output.h"
 
 #include <fmt/format.h>

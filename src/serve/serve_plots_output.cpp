@@ -1,3 +1,4 @@
+// Draws the Pareto front of a serving answer, and the pictures of its page.
 #include "serve/serve_plots_output.h"
 
 #include <fmt/format.h>

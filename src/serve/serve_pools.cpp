@@ -1,3 +1,4 @@
+// Searches deployments with one pool for prefill and one for decode.
 #include <algorithm>
 #include <cmath>
 #include <limits>

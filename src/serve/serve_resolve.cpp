@@ -1,3 +1,4 @@
+// Turns a serving question as typed into systems with all defaults filled in.
 #include "serve/serve_question.h"
 
 #include <fmt/format.h>

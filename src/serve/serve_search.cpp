@@ -1,3 +1,4 @@
+// Searches every layout of a system over every batch, and leaves out ranges that cannot win.
 #include "serve/serve_search.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Lists the operations of one engine step with the coefficients of their time.
 #include "serve/serve_work.h"
 
 #include <algorithm>

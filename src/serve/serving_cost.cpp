@@ -1,3 +1,4 @@
+// Computes the time and memory of engine steps of one placed layout, for the search and the simulation.
 #include "serve/serving_cost.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Source: vLLM vllm/distributed/utils.py, get_pp_indices: of the layers that are left over one goes to each of the last
-// stages but the very last.
+// Deals a model's layers to the pipeline stages of a serving engine. Source: vLLM vllm/distributed/utils.py,
+// get_pp_indices: of the layers that are left over one goes to each of the last stages but the very last.
 #include "serve/stage_layers.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Continuous batching in its steady state, in closed form.
+// Computes continuous batching in its steady state, in closed form.
 #include <algorithm>
 #include <cmath>
 #include <limits>

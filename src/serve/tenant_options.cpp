@@ -1,3 +1,4 @@
+// Reads --tenant, one of several users of a service with lengths and limits of its own.
 #include "serve/tenant_options.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Several users of one service, each with lengths and limits of its own: their requests, and what each of them sees.
+// Draws the requests of several users with lengths and limits of their own, and computes what each of them sees.
 #include "serve/tenants.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Sources: as serve_work.cpp.
+// Builds the coefficients of each operation of an engine step from the model's operation lists. Sources: as
+// serve_work.cpp.
 
 #include "serve/term_builder.h"
 

@@ -1,4 +1,4 @@
-// Traces of requests: own columns, and the files that people have. A format is known by its header or its keys.
+// Reads traces of requests: own columns, and the files that people have. A format is known by its header or its keys.
 #include <fmt/format.h>
 
 #include <algorithm>

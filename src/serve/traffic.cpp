@@ -1,3 +1,4 @@
+// Simulates arriving requests on the layouts of a serving answer and sizes the fleet they need.
 #include "serve/traffic.h"
 
 #include <fmt/format.h>

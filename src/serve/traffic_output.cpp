@@ -1,3 +1,4 @@
+// Adds what arriving requests see to the output of `scalecalc serve --rate`.
 #include "serve/traffic_output.h"
 
 #include <fmt/format.h>

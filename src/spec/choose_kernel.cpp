@@ -1,3 +1,4 @@
+// Chooses the attention kernel of a question by chip, format, head size and release of the stack.
 #include <fmt/format.h>
 
 #include <algorithm>

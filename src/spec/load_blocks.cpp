@@ -1,3 +1,4 @@
+// Reads the blocks of a model file that describe attention, MLP, experts or a state space.
 #include "spec/load_blocks.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads efficiency coefficients of a chip and lets the blocks of stacks replace them.
 #include "spec/load_efficiency.h"
 
 #include <fmt/format.h>

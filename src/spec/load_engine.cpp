@@ -1,3 +1,4 @@
+// Reads the rules and overheads of a serving engine and chooses its release.
 #include <fmt/format.h>
 
 #include <algorithm>

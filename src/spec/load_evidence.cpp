@@ -1,3 +1,4 @@
+// Reads which mechanisms measured runs of a stack used, and how far predictions of them erred.
 #include <algorithm>
 
 #include "config/fields.h"

@@ -1,3 +1,4 @@
+// Reads a hardware file and reports every missing or contradictory figure.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads the files of attention kernels and the dates from which stacks use them.
 #include <fmt/format.h>
 
 #include <algorithm>

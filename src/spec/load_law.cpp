@@ -1,3 +1,4 @@
+// Reads a scaling law and its published fit from its file.
 #include "base/text.h"
 #include "config/fields.h"
 #include "spec/law_spec.h"

@@ -1,3 +1,4 @@
+// Reads a model file: its groups of layers, its embeddings, its vocabulary and its drafts.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads the network block of a hardware file: tiers, shapes, latencies and rates.
 #include <fmt/format.h>
 
 #include <cmath>

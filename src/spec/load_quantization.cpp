@@ -1,3 +1,4 @@
+// Reads the `quantization:` block of a model file: formats by part of the model.
 #include "spec/load_quantization.h"
 
 #include <fmt/format.h>

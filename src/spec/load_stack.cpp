@@ -1,3 +1,4 @@
+// Reads the file of a software stack, and finds the stack of a framework.
 #include "spec/load_stack.h"
 #include "spec/kept.h"
 

@@ -1,3 +1,4 @@
+// Reads which tensors a stack keeps and what memory it reserves.
 #include <fmt/format.h>
 
 #include <algorithm>

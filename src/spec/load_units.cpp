@@ -1,3 +1,4 @@
+// Reads the compute units and on-chip memories of a hardware file.
 #include <fmt/format.h>
 
 #include "base/text.h"

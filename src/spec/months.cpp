@@ -1,3 +1,4 @@
+// Reads and compares months, the dates of software releases and of measured runs.
 #include "spec/months.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads how a stack runs a step: its overheads, its formats of gradients and its collectives.
 #include "spec/stack_runtime.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Answers `scalecalc train`: searches, recommends a plan and explains what it assumed.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Compares two plans dimension by dimension and cause by cause, for --why-not and --from.
 #include "train/compare_layouts.h"
 
 #include <algorithm>

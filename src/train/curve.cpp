@@ -1,3 +1,4 @@
+// Answers `scalecalc train` over several numbers of chips, and finds where scaling stops being linear.
 #include "train/curve.h"
 
 #include <fmt/format.h>

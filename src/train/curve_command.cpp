@@ -1,3 +1,4 @@
+// Asks `scalecalc train` over several numbers of chips and writes the answer.
 #include "train/curve_command.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads --chips as a range and --pareto, for train and the commands that take its flags.
 #include "train/curve_options.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Chooses the precision of a training question that names none, by model, chip and stack.
 #include "train/default_precision.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
-// FLOPs conventions, read from the frameworks' own accounting code: Megatron-LM num_floating_point_operations (causal
-// halving since March 2025, full attention before), MaxText calculate_tflops_training_per_device (causal since April
-// 2025), torchtitan get_dense_model_nparams_and_flops (full attention). PaLM appendix B, arXiv:2204.02311, defines MFU.
+// Computes the figures of a plan that people compare by: MFU, tokens per second, memory by part. FLOPs conventions,
+// read from the frameworks' own accounting code: Megatron-LM num_floating_point_operations (causal halving since March
+// 2025, full attention before), MaxText calculate_tflops_training_per_device (causal since April 2025), torchtitan
+// get_dense_model_nparams_and_flops (full attention). PaLM appendix B, arXiv:2204.02311, defines MFU.
 #include "train/figures.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds the batch that keeps all chips busy, for the advice of `scalecalc train`.
 #include "train/fill.h"
 
 namespace scalecalc {

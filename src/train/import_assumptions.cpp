@@ -1,3 +1,4 @@
+// Adds the notes of an imported model to the assumptions of an answer, for every command.
 #include "train/import_assumptions.h"
 
 #include "model/checkpoint_check.h"

@@ -1,3 +1,4 @@
+// Decides what excludes or outranks one layout that the user names, for --why-not and --from.
 #include "train/layout_judge.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Enumerates the legal values of one dimension when the others are pinned, for suggestions.
 #include "train/legal_values.h"
 
 #include "plan/enumerate.h"

@@ -1,3 +1,4 @@
+// Compares the user's own measured step with its prediction and names the terms that grew.
 #include "train/measured.h"
 
 #include <fmt/format.h>

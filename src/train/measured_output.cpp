@@ -1,3 +1,4 @@
+// Shows a measured step next to its prediction, for `scalecalc train --measured`.
 #include "train/measured_output.h"
 
 #include <fmt/format.h>

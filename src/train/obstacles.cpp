@@ -1,3 +1,4 @@
+// Words why a question has no legal layout: which pinned dimension violates which rule.
 #include "train/obstacles.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds the plans that no other plan beats in both time and cost, for `train --pareto`.
 #include "train/pareto.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds the simplest plan that is about as fast as the best and leaves room in memory.
 #include "train/recommend.h"
 
 #include <cmath>

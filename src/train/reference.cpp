@@ -1,3 +1,4 @@
+// Reads a layout from a flag or a saved answer and compares it with our plans.
 #include "train/reference.h"
 
 #include <fmt/format.h>

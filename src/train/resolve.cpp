@@ -1,3 +1,4 @@
+// Turns a training question as typed into a request for the planner, and records each assumption.
 #include "train/resolve.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads which parts of a model adapters train, for the training question.
 #include "train/resolve_fine_tune.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What the software of a question brings: coefficients, memory, runtime, its kernel of attention.
+// Finds what the software of a question brings: coefficients, memory, runtime, its kernel of attention.
 #include <algorithm>
 
 #include "model/usual_stack.h"

@@ -1,5 +1,6 @@
-// Scaling book, chapter 5 ("How to Parallelize a Transformer for Training"), chapter 6 ("Training LLaMA 3 on TPUs")
-// and, behind switches, chapter 12; the formulas are those of `bounds` (bounds/formulas.h).
+// Evaluates the scaling book's rules of thumb for a plan, for `train --explain`. Scaling book, chapter 5 ("How to
+// Parallelize a Transformer for Training"), chapter 6 ("Training LLaMA 3 on TPUs") and, behind switches, chapter 12;
+// the formulas are those of `bounds` (bounds/formulas.h).
 #include "train/rules.h"
 
 #include <fmt/format.h>

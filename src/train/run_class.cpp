@@ -1,3 +1,4 @@
+// Assigns a prediction to a class of measured runs, and widens the band of its step by that class's error.
 #include "train/run_class.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Fills in the terms of a whole run that the user left open, and says what is not counted.
 #include "train/run_terms.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Lists the operations of a plan's forward pass on one chip, for the roofline picture of a page.
 #include "train/step_operations.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Simulates the step of one plan block by block, for `scalecalc trace`.
 #include "train/step_trace.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `scalecalc trace`: a plan of train, the recommended one or one of its ranking, its step block by block.
+// Runs `scalecalc trace`: plans as train does and writes the step of one plan block by block.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// A step as Chrome trace events: "Trace Event Format", the JSON object form with complete ("X") and metadata ("M")
-// events. Viewers nest the slices of a track by time, so slices of one track follow or contain each other. Times are
-// rounded to whole nanoseconds end by end, which keeps that true.
+// Writes a step as Chrome trace events: "Trace Event Format", the JSON object form with complete ("X") and metadata
+// ("M") events. Viewers nest the slices of a track by time, so slices of one track follow or contain each other. Times
+// are rounded to whole nanoseconds end by end, which keeps that true.
 #include <fmt/format.h>
 
 #include <algorithm>

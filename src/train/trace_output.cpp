@@ -1,3 +1,4 @@
+// Shows the stages of a traced step and draws its timeline, for `scalecalc trace`.
 #include "train/trace_output.h"
 
 #include <fmt/format.h>

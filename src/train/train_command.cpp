@@ -1,4 +1,4 @@
-// `scalecalc train`: flags to a question, the answer to the targets asked for.
+// Runs `scalecalc train`: reads its flags, asks its question and writes the answer.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The scaling curve, where it stops being linear, and the front of time against cost.
+// Shows the scaling curve, where it stops being linear, and the front of time against cost.
 #include "train/train_curve_output.h"
 
 #include <fmt/format.h>

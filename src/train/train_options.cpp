@@ -1,3 +1,4 @@
+// Defines the flags of `scalecalc train` and reads its question.
 #include "train/train_options.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Shows the ranked plans and the recommended one, for `scalecalc train`.
 #include "train/train_output.h"
 
 #include <fmt/format.h>

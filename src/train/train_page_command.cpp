@@ -1,3 +1,4 @@
+// Draws the pictures of a training answer's page, and asks for the curve and the tornado among them.
 #include "train/train_page_command.h"
 
 #include <fmt/format.h>

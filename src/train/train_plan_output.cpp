@@ -1,3 +1,4 @@
+// Describes the figures of a training plan once, for JSON, CSV and tables.
 #include "train/train_plan_output.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Shows the recommended plan in detail, its whole run, and what the search left out.
 #include "train/train_sections_output.h"
 
 #include <fmt/format.h>

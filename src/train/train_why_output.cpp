@@ -1,4 +1,5 @@
-// --why-not and --from: for people the sentence first, then the layouts, the step and the memory side by side.
+// Shows the verdict of --why-not and --from: for people the sentence first, then the layouts, the step and the memory
+// side by side.
 #include "train/train_why_output.h"
 
 #include <fmt/format.h>

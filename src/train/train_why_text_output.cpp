@@ -1,4 +1,4 @@
-// The outcome of a comparison in words.
+// Words the outcome of a comparison of two layouts.
 #include <fmt/format.h>
 
 #include <algorithm>

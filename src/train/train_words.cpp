@@ -1,4 +1,4 @@
-// Layouts and reasons in words.
+// Words layouts, causes and reasons, for every command that shows a training plan.
 #include "train/train_words.h"
 
 #include <fmt/format.h>

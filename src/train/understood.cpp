@@ -1,4 +1,4 @@
-// A question as it was answered: what nobody said, as it was taken.
+// Fills the answered question with the defaults that were taken, for the answer's query.
 #include <utility>
 
 #include "train/resolve.h"

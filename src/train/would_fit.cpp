@@ -1,3 +1,4 @@
+// Searches for changes that make a question fit, so that only working suggestions are shown.
 #include "train/would_fit.h"
 
 #include <fmt/format.h>

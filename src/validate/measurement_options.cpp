@@ -1,3 +1,4 @@
+// Reads files of measurements and the filters on their rows, for `validate` and `calibrate`.
 #include "validate/measurement_options.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Kernels of one chip, timed by themselves: `kernel: matmul`, `attention` or `copy`.
+// Reads kernels of one chip that were timed by themselves: `kernel: matmul`, `attention` or `copy`.
 #include <fmt/format.h>
 
 #include <algorithm>

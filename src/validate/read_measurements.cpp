@@ -1,3 +1,4 @@
+// Reads measured training runs from files of measurements.
 #include <fmt/format.h>
 
 #include <algorithm>

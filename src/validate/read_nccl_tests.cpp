@@ -1,4 +1,4 @@
-// What the *_perf programs of NVIDIA/nccl-tests print (src/common.cu there; ROCm/rccl-tests prints the same):
+// Reads what the *_perf programs of NVIDIA/nccl-tests print (src/common.cu there; ROCm/rccl-tests prints the same):
 //   # Collective test starting: all_reduce_perf            since 2.17; before, the name of the file says it
 //   #  Rank  0 Group  0 Pid   1655 on node-1 device  0 [0000:06:00] NVIDIA H100 80GB HBM3
 //   #       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw ...

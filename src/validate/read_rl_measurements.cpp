@@ -1,3 +1,4 @@
+// Reads measured reinforcement-learning steps from files of measurements.
 #include <fmt/format.h>
 
 #include <string>

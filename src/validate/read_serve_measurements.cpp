@@ -1,3 +1,4 @@
+// Reads measured serving runs from files of measurements.
 #include <fmt/format.h>
 
 #include "base/text.h"

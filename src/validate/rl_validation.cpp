@@ -1,3 +1,4 @@
+// Predicts measured reinforcement-learning steps with `scalecalc rl` and computes the errors.
 #include "validate/rl_validation.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Builds the model of a measured row from its name or from the shape in the row.
 #include "validate/row_model.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Turns a measured training row into a question with its layout pinned.
 #include "validate/row_question.h"
 
 #include <fmt/format.h>

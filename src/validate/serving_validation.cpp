@@ -1,5 +1,6 @@
-// Steady state, static batches and prompts: docs/model.md [SERVE-STEADY]. The batch of a saturated engine: its own rule
-// of memory, prompt and answer reserved whole (TensorRT-LLM's guaranteed-no-evict scheduler).
+// Predicts measured serving runs with `scalecalc serve` and computes the errors. Steady state, static batches and
+// prompts: docs/model.md [SERVE-STEADY]. The batch of a saturated engine: its own rule of memory, prompt and answer
+// reserved whole (TensorRT-LLM's guaranteed-no-evict scheduler).
 
 #include "validate/serving_validation.h"
 

@@ -1,3 +1,4 @@
+// Computes means, medians, quantiles and rank correlations of prediction errors.
 #include "validate/statistics.h"
 
 #include <algorithm>

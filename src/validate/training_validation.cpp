@@ -1,3 +1,4 @@
+// Predicts measured training runs and computes the errors of step time or memory.
 #include "validate/training_validation.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// `scalecalc validate FILE...`: measured runs against what the engine says of their layouts.
+// Runs `scalecalc validate FILE...`: predicts measured runs and shows the errors.
 #include <fmt/format.h>
 
 #include <array>

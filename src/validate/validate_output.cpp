@@ -1,3 +1,4 @@
+// Shows predictions next to measurements with statistics and pictures, for `scalecalc validate`.
 #include "validate/validate_output.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 """Includes point one way only: a file may include its own layer and those before it. The domains come first, then report
 and batch, the outputs of all features, cli, and the options and the commands of all features (docs/design.md). Heavy
-third-party headers stay behind the files that fence them."""
+third-party headers stay behind the files that fence them. A .cpp begins with a sentence on what it does."""
+import itertools
 import pathlib
 import re
 import sys
@@ -33,6 +34,12 @@ def rank(name: str) -> tuple[int, int]:
     return KINDS.index(kind) if kind in KINDS else 0, LAYERS.index(directory)
 
 
+def first_sentence(text: str) -> str:
+    """Of the comment that a file begins with; empty without one."""
+    lines = itertools.takewhile(lambda line: line.startswith("//"), text.splitlines())
+    return re.match(r".*?\.(?= |$)|.*", " ".join(line[2:].strip() for line in lines)).group()
+
+
 def main() -> int:
     src = pathlib.Path(sys.argv[1]) / "src"
     problems = []
@@ -53,6 +60,9 @@ def main() -> int:
                 problems.append(f"src/{name}: <iostream> in a header")
         if layer not in LAYERS and layer not in ("main.cpp", "cmake"):
             problems.append(f"src/{name}: not in a known layer ({', '.join(LAYERS)})")
+        sentence = first_sentence(text)
+        if path.suffix == ".cpp" and (len(sentence.split()) < 4 or sentence.startswith("Source")):
+            problems.append(f"src/{name}: begins with no sentence on what the file does, and for whom")
         if path.suffix == ".h":
             for declared in TYPE.findall(text):
                 if types.setdefault(declared, name) != name:
