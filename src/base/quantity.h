@@ -2,7 +2,7 @@
 // powers, so that the field's classic mistakes (bytes against bytes per second, per chip against total time) do
 // not compile. One scalar in the SI base unit, no run-time cost (tests/bench/quantity_bench.cpp measures it).
 //
-// R is the reading of the number: double for the planner, Dual, Traced or Interval for the other three
+// R is the reading of the number: double for the planner, Dual or Traced for the other two
 // (see base/scalar.h). What the types cannot tell apart are two quantities of one dimension, such as per-chip and
 // total bytes: names carry that.
 #pragma once

@@ -1,8 +1,7 @@
-// The four readings of a formula. Every cost formula is a template over its scalar R and is evaluated as
+// The three readings of a formula. Every cost formula is a template over its scalar R and is evaluated as
 //   double    the planner's hot loop;
 //   Dual      value and exact derivative with respect to one chosen input;
-//   Traced    the expression itself, with names, units and sources, for --explain;
-//   Interval  the value with the bounds that the uncertainty of the efficiency coefficients gives it.
+//   Traced    the expression itself, with names, units and sources, for --explain.
 // Inputs enter through Reader<R>, so that a formula never knows which reading it is in.
 #pragma once
 
@@ -18,51 +17,6 @@
 #include "base/traced.h"
 
 namespace scalecalc {
-
-/// A value with bounds: lower <= value <= upper, where `value` is exactly what the double reading gives and the bounds
-/// follow from the uncertainty of the inputs by interval arithmetic. Branches are taken on `value`, as double does.
-struct Interval {
-  double value = 0;
-  double low = 0;
-  double high = 0;
-
-  constexpr Interval() = default;
-  constexpr Interval(double v) : value(v), low(v), high(v) {}  // NOLINT(google-explicit-constructor): a constant
-  constexpr Interval(double v, double l, double h) : value(v), low(l), high(h) {}
-
-  friend constexpr Interval operator+(const Interval& a, const Interval& b) {
-    return {a.value + b.value, a.low + b.low, a.high + b.high};
-  }
-  friend constexpr Interval operator-(const Interval& a, const Interval& b) {
-    return {a.value - b.value, a.low - b.high, a.high - b.low};
-  }
-  friend constexpr Interval operator*(const Interval& a, const Interval& b) {
-    const double ll = a.low * b.low;
-    const double lh = a.low * b.high;
-    const double hl = a.high * b.low;
-    const double hh = a.high * b.high;
-    return {a.value * b.value, std::min({ll, lh, hl, hh}), std::max({ll, lh, hl, hh})};
-  }
-  /// The divisor's bounds must not contain zero: rates and degrees are positive.
-  friend constexpr Interval operator/(const Interval& a, const Interval& b) {
-    const double ll = a.low / b.low;
-    const double lh = a.low / b.high;
-    const double hl = a.high / b.low;
-    const double hh = a.high / b.high;
-    return {a.value / b.value, std::min({ll, lh, hl, hh}), std::max({ll, lh, hl, hh})};
-  }
-  friend constexpr bool operator<(const Interval& a, const Interval& b) { return a.value < b.value; }
-  friend constexpr Interval max(const Interval& a, const Interval& b) {
-    return {a.value < b.value ? b.value : a.value, std::max(a.low, b.low), std::max(a.high, b.high)};
-  }
-  friend constexpr Interval min(const Interval& a, const Interval& b) {
-    return {b.value < a.value ? b.value : a.value, std::min(a.low, b.low), std::min(a.high, b.high)};
-  }
-  friend Interval ceil(const Interval& a) { return {std::ceil(a.value), std::ceil(a.low), std::ceil(a.high)}; }
-  friend Interval sqrt(const Interval& a) { return {std::sqrt(a.value), std::sqrt(a.low), std::sqrt(a.high)}; }
-  friend Interval expm1(const Interval& a) { return {std::expm1(a.value), std::expm1(a.low), std::expm1(a.high)}; }
-  friend Interval log2(const Interval& a) { return {std::log2(a.value), std::log2(a.low), std::log2(a.high)}; }
-};
 
 // A value with its exact derivative with respect to one input (forward-mode differentiation). At a kink (max, min)
 // the derivative is that of the side taken, the first argument on a tie; ceil has derivative 0.
@@ -101,23 +55,10 @@ struct Dual {
 /// The plain value of any reading; only for choosing a branch that all readings must take alike.
 inline double value_of(double x) { return x; }
 inline double value_of(const Dual& x) { return x.value; }
-inline double value_of(const Interval& x) { return x.value; }
 inline double value_of(const Traced& x) { return x.value(); }
 template <Dim D, class R>
 double value_of(const Quantity<D, R>& x) {
   return value_of(x.value());
-}
-
-/// What is left of `x` >= 0 where another term covers it on the plain value: nothing, but an interval keeps its upper
-/// end, because it may not be covered there.
-template <class R>
-R covered(const R&) {
-  return R(0.0);
-}
-inline Interval covered(const Interval& x) { return {0, 0, x.high}; }
-template <Dim D, class R>
-Quantity<D, R> covered(const Quantity<D, R>& x) {
-  return Quantity<D, R>(covered(x.value()));
 }
 
 inline double ceil(double x) { return std::ceil(x); }
@@ -178,17 +119,6 @@ class Reader<Dual> {
   std::vector<std::string> names_;
   double factor_ = 1;
   bool by_factor_ = false;
-};
-
-template <>
-class Reader<Interval> {
- public:
-  Interval input(double value, std::string_view, std::string_view, Dim = {}, double error = 0) const {
-    // A coefficient up to 1 is a share, or a time far below a second: neither can pass 1.
-    const double high = value * (1 + error);
-    return {value, value * (1 - error), value <= 1 && high > 1 ? 1 : high};
-  }
-  Interval whole(double, std::string_view) const { return 1.0; }
 };
 
 template <>

@@ -591,7 +591,6 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
-SCALECALC_INSTANTIATE(Interval)
 #undef SCALECALC_INSTANTIATE
 
 }  // namespace scalecalc

@@ -478,7 +478,6 @@ StageBytes pass_bytes(const StepInput<double>& in, const StageShape& stage) {
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
-SCALECALC_INSTANTIATE(Interval)
 #undef SCALECALC_INSTANTIATE
 
 }  // namespace scalecalc

@@ -148,7 +148,6 @@ OverlapRates<R> read_overlap(const Reader<R>& reader, const Efficiency& e) {
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
-SCALECALC_INSTANTIATE(Interval)
 #undef SCALECALC_INSTANTIATE
 
 }  // namespace scalecalc

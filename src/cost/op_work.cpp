@@ -342,6 +342,5 @@ Work<R> OpWork<R>::vector(const Op<R>& op, bool backward) const {
 template class OpWork<double>;
 template class OpWork<Dual>;
 template class OpWork<Traced>;
-template class OpWork<Interval>;
 
 }  // namespace scalecalc

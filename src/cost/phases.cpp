@@ -175,7 +175,7 @@ class PhaseBuilder {
     out.launch_alone = value_of(alone);
     if (out.launch > out.left) out.put_off = max(zero, max(chip, launch) - max(left, alone));
     if (value_of(launch) > value_of(chip)) {
-      for (SecondsOf<R>* exposed : {&out.tp, &out.fsdp, &out.cp, &out.ep, &out.host}) *exposed = covered(*exposed);
+      for (SecondsOf<R>* exposed : {&out.tp, &out.fsdp, &out.cp, &out.ep, &out.host}) *exposed = zero;
       out.spilled = {};
     }
     out.idle =
@@ -348,6 +348,5 @@ void phases_into(const StepInput<double>& in, const Phases<double>* plain, Phase
 template Phases<double> phases(const StepInput<double>&, const Phases<double>*);
 template Phases<Dual> phases(const StepInput<Dual>&, const Phases<Dual>*);
 template Phases<Traced> phases(const StepInput<Traced>&, const Phases<Traced>*);
-template Phases<Interval> phases(const StepInput<Interval>&, const Phases<Interval>*);
 
 }  // namespace scalecalc

@@ -115,7 +115,6 @@ Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
-SCALECALC_INSTANTIATE(Interval)
 #undef SCALECALC_INSTANTIATE
 
 }  // namespace scalecalc

@@ -215,6 +215,5 @@ std::vector<Op<R>> adapted(std::vector<Op<R>> ops, const FineTune& tune) {
 template std::vector<Op<double>> adapted(std::vector<Op<double>>, const FineTune&);
 template std::vector<Op<Dual>> adapted(std::vector<Op<Dual>>, const FineTune&);
 template std::vector<Op<Traced>> adapted(std::vector<Op<Traced>>, const FineTune&);
-template std::vector<Op<Interval>> adapted(std::vector<Op<Interval>>, const FineTune&);
 
 }  // namespace scalecalc

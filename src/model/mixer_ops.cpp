@@ -415,11 +415,9 @@ void add_cross_attention(OpList<R>& list, const LayerKind& kind) {
 template void add_cross_attention(OpList<double>&, const LayerKind&);
 template void add_cross_attention(OpList<Dual>&, const LayerKind&);
 template void add_cross_attention(OpList<Traced>&, const LayerKind&);
-template void add_cross_attention(OpList<Interval>&, const LayerKind&);
 
 template void add_attention(OpList<double>&, const LayerKind&);
 template void add_attention(OpList<Dual>&, const LayerKind&);
 template void add_attention(OpList<Traced>&, const LayerKind&);
-template void add_attention(OpList<Interval>&, const LayerKind&);
 
 }  // namespace scalecalc

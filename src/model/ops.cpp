@@ -521,7 +521,6 @@ std::vector<Op<R>> mtp_ops(const ModelSpec& model, const ModelDims<R>& dims) {
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
-SCALECALC_INSTANTIATE(Interval)
 #undef SCALECALC_INSTANTIATE
 
 }  // namespace scalecalc

@@ -385,6 +385,5 @@ void add_recurrence(OpList<R>& list, const LayerKind& kind) {
 template void add_recurrence(OpList<double>&, const LayerKind&);
 template void add_recurrence(OpList<Dual>&, const LayerKind&);
 template void add_recurrence(OpList<Traced>&, const LayerKind&);
-template void add_recurrence(OpList<Interval>&, const LayerKind&);
 
 }  // namespace scalecalc

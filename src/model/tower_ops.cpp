@@ -145,7 +145,6 @@ std::vector<Op<R>> tower_ops(const ModelSpec& model) {
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
-SCALECALC_INSTANTIATE(Interval)
 #undef SCALECALC_INSTANTIATE
 
 }  // namespace scalecalc

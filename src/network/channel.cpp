@@ -225,7 +225,6 @@ SecondsOf<R> send_time(const Channel<R>& channel, const BytesOf<R>& per_chip) {
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
-SCALECALC_INSTANTIATE(Interval)
 #undef SCALECALC_INSTANTIATE
 
 }  // namespace scalecalc

@@ -166,7 +166,6 @@ void set_bandwidth(HardwareSpec& hw, std::size_t tier, BytesPerSecond per_chip) 
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
-SCALECALC_INSTANTIATE(Interval)
 #undef SCALECALC_INSTANTIATE
 
 }  // namespace scalecalc

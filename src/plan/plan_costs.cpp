@@ -37,7 +37,6 @@ StepInput<R> PlanCosts<R>::input() const {
 template class PlanCosts<double>;
 template class PlanCosts<Dual>;
 template class PlanCosts<Traced>;
-template class PlanCosts<Interval>;
 
 template <class R>
 PlanReading<R> read_plan(const Reader<R>& reader, const PlanRequest& request, const Plan& plan) {
@@ -49,6 +48,5 @@ PlanReading<R> read_plan(const Reader<R>& reader, const PlanRequest& request, co
 template PlanReading<double> read_plan(const Reader<double>&, const PlanRequest&, const Plan&);
 template PlanReading<Dual> read_plan(const Reader<Dual>&, const PlanRequest&, const Plan&);
 template PlanReading<Traced> read_plan(const Reader<Traced>&, const PlanRequest&, const Plan&);
-template PlanReading<Interval> read_plan(const Reader<Interval>&, const PlanRequest&, const Plan&);
 
 }  // namespace scalecalc

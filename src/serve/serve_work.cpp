@@ -73,7 +73,6 @@ double ServeBasis<R>::stored_bits(Part part, const LayerKind* kind) const {
 template struct ServeBasis<double>;
 template struct ServeBasis<Dual>;
 template struct ServeBasis<Traced>;
-template struct ServeBasis<Interval>;
 
 // Sources: FLOPs, bytes and the roofline of an operation: scaling book, chapters 4 and 7. Absorbed MLA: DeepSeek-V2,
 // arXiv:2405.04434 section 2.1.2. Two-dimensional and gathered weights: Pope et al. 2022, arXiv:2211.05102 section 3.2.
@@ -476,7 +475,6 @@ std::vector<ServeOperation> step_operations(const StepTerms<double>& terms, cons
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
-SCALECALC_INSTANTIATE(Interval)
 #undef SCALECALC_INSTANTIATE
 
 }  // namespace scalecalc

@@ -203,7 +203,6 @@ SecondsOf<R> ServingCost<R>::floor(double batch, double context) const {
 template class ServingCost<double>;
 template class ServingCost<Dual>;
 template class ServingCost<Traced>;
-template class ServingCost<Interval>;
 
 std::vector<Placement> placed(const HardwareSpec& hw, const Slice& slice, const ServeLayout& layout) {
   const Degrees degrees{layout.tp, layout.cp, layout.attention_dp, layout.dp, layout.pp};

@@ -270,7 +270,6 @@ void TermBuilder<R>::add_tower(const Op<R>& op, const R& layers, double weight_w
 template class TermBuilder<double>;
 template class TermBuilder<Dual>;
 template class TermBuilder<Traced>;
-template class TermBuilder<Interval>;
 
 // The collectives of a step. Sources: sums over tensor ranks: Megatron-LM, arXiv:1909.08053 section 3; two-dimensional
 // and gathered weights: Pope et al. 2022, arXiv:2211.05102 section 3.2; experts' all-to-alls: DeepSeek-V3,
@@ -499,7 +498,6 @@ void add_collectives(const ServeBasis<R>& basis, const ServeLayout& layout, cons
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
-SCALECALC_INSTANTIATE(Interval)
 #undef SCALECALC_INSTANTIATE
 
 }  // namespace scalecalc

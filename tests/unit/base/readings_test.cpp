@@ -1,4 +1,4 @@
-// Dual, Interval and Traced as numbers.
+// Dual and Traced as numbers.
 #include <gtest/gtest.h>
 
 #include "base/scalar.h"
@@ -16,19 +16,6 @@ TEST(Dual, DerivativeIsTheFiniteDifference) {
   const Dual d = formula(Dual(a, 1), Dual(b));
   EXPECT_DOUBLE_EQ(d.value, formula(a, b));
   EXPECT_NEAR(d.derivative, (formula(a + h, b) - formula(a - h, b)) / (2 * h), 1e-6);
-}
-
-TEST(Interval, ContainsEveryPoint) {
-  const Interval a(7.3, 6.9, 7.7);
-  const Interval b(2.1, 2.0, 2.2);
-  const Interval out = formula(a, b);
-  EXPECT_EQ(out.value, formula(7.3, 2.1));
-  for (const double x : {6.9, 7.1, 7.3, 7.7}) {
-    for (const double y : {2.0, 2.1, 2.2}) {
-      EXPECT_LE(out.low, formula(x, y));
-      EXPECT_GE(out.high, formula(x, y));
-    }
-  }
 }
 
 TEST(Traced, RecordsTheExpressionAndReevaluatesToTheBit) {

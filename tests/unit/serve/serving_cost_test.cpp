@@ -341,7 +341,7 @@ TEST(ServingCost, SpeculationExpectsAGeometricRun) {
   EXPECT_EQ(speculated_tokens(0, 4), 1);
 }
 
-TEST(ServingCost, TheFourReadingsAgree) {
+TEST(ServingCost, AllReadingsAgree) {
   const Subject s(test::moe_model());
   const ServeLayout layout{.tp = 2, .ep = 4, .etp = 1, .attention_dp = 2};
   ServingSystem system = s.system;
@@ -358,12 +358,6 @@ TEST(ServingCost, TheFourReadingsAgree) {
                             .value();
   EXPECT_DOUBLE_EQ(traced.value(), plain);
   EXPECT_DOUBLE_EQ(reevaluate(traced), plain);
-  const Interval band = ServingCost<Interval>(ServeBasis<Interval>({}, system), layout, slice, placement)
-                            .decode_step(16, 500)
-                            .total()
-                            .value();
-  EXPECT_LE(band.low, plain);
-  EXPECT_GE(band.high, plain);
 }
 
 }  // namespace
