@@ -102,7 +102,7 @@ Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
 /// operand with one scale is written once where matmuls read it in either layout, and so is one of a frozen weight.
 template <class R>
 SecondsOf<R> OpWork<R>::cast(DType dtype, const R& elements, bool frozen) const {
-  if (!is_cast(dtype)) return SecondsOf<R>(R(0.0));
+  if (!operands(dtype).is_cast()) return SecondsOf<R>(R(0.0));
   const bool one_scale = workload_.scaling() == Scaling::kDelayed || workload_.scaling() == Scaling::kCurrent;
   const bool once = frozen || (one_scale && workload_.runtime.one_copy);
   const double copies = (once ? 1 : 2) * bytes_per_element(dtype);
@@ -129,7 +129,7 @@ double OpWork<R>::kernels(const Op<R>& op, bool backward) const {
 template <class R>
 double OpWork<R>::casts(const Op<R>& op) const {
   const bool dense = op.kind == OpKind::kMatmul;
-  if ((!dense && op.kind != OpKind::kGroupedMatmul) || !is_cast(format(op))) return 0;
+  if ((!dense && op.kind != OpKind::kGroupedMatmul) || !operands(format(op)).is_cast()) return 0;
   return dense && scales_itself(workload_.scaling()) ? 1 + 3 * kLaunchAlone : 1;
 }
 
@@ -198,18 +198,15 @@ typename OpWork<R>::Shape OpWork<R>::dense_shape(const Op<R>& op) const {
   const bool columns = op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn;
   const R n = named(columns ? op.n * part : op.n, op.name, kWidth, "output width of");
   const DType dtype = format(op);
-  const FlopsPerSecondOf<R> rate = matmul_rate(dtype) * shape_fraction(chip_.half_dim, rows / op.matrices, n, k);
-  return {rows, k, n, k * n * op.matrices, rate, dtype};
+  return {rows, op.matrices, dense_term(chip_, operands(dtype), k, n), dtype};
 }
 
-/// Of large matmuls in the format, by how it is scaled.
+/// Weights are read in the format that the matmul computes in.
 template <class R>
-FlopsPerSecondOf<R> OpWork<R>::matmul_rate(DType dtype) const {
-  const FlopsPerSecondOf<R>& rate = chip_.matmul[static_cast<std::size_t>(dtype)];
-  if (!is_cast(dtype)) return rate;
-  if (workload_.scaling() == Scaling::kRow) return rate * chip_.row_scaled;
-  const bool blocks = workload_.scaling() == Scaling::kBlock && dtype != DType::kFp4;  // whose own rate is of blocks
-  return blocks ? rate * chip_.block_scaled : rate;
+MatmulFormat OpWork<R>::operands(DType dtype) const {
+  MatmulFormat out{.dtype = dtype, .scaling = workload_.scaling(), .activation_bytes = act_};
+  out.weight_bytes = out.input_bytes();
+  return out;
 }
 
 /// The routed tokens of this chip's experts; the fullest expert rank sets the pace.
@@ -222,18 +219,8 @@ typename OpWork<R>::Shape OpWork<R>::grouped_shape(const Op<R>& op) const {
   const R k = named(op.tp == TpRule::kExpertRow ? op.k * part : op.k, op.name, kWidth, "input width of");
   const R n = named(op.tp == TpRule::kExpertRow ? op.n : op.n * part, op.name, kWidth, "output width of");
   const R experts = op.matrices / R(static_cast<double>(inner_.ep));
-  const R rows_each = rows / experts;
   const DType dtype = format(op);
-  const FlopsPerSecondOf<R> rate = matmul_rate(dtype) * chip_.grouped *
-                                   (rows_each / (rows_each + chip_.grouped_half_rows)) * (n / (n + chip_.half_dim)) *
-                                   (k / (k + chip_.half_dim));
-  return {rows, k, n, k * n * experts, rate, dtype};
-}
-
-/// Of an operand's element.
-template <class R>
-double OpWork<R>::read_bytes(DType dtype) const {
-  return std::min(act_, bytes_per_element(dtype));
+  return {rows, experts, grouped_term(chip_, operands(dtype), k, n), dtype};
 }
 
 /// Backward: one matmul for the input's gradient and, unless they are frozen, one for the weights', each with the
@@ -241,19 +228,18 @@ double OpWork<R>::read_bytes(DType dtype) const {
 template <class R>
 Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
   const Shape s = shape(op);
-  const R in(read_bytes(s.dtype));
-  const BytesOf<R> bytes(in * s.rows * s.k + in * s.weights + R(act_) * s.rows * s.n);
-  Work<R> out = timed(op, {FlopsOf<R>(R(2.0) * s.rows * s.k * s.n), s.rate, bytes}, 1, 1);
+  const BytesOf<R> bytes = s.term.row_bytes * s.rows + s.term.matrix_bytes * s.matrices;
+  Work<R> out = timed(op, {s.flops(), s.rate(), bytes}, 1, 1);
   if (backward && !op.frozen) out += weight_gradient(op, s);
-  beside(op, s.weights, out);
-  out.hbm += cast(s.dtype, s.rows * (backward ? s.n : s.k), op.frozen);
+  beside(op, s.weights(), out);
+  out.hbm += cast(s.dtype, s.rows * (backward ? s.term.n : s.term.k), op.frozen);
   if (adds_bias_apart(op)) {
     // [EXPERT-BIAS] In fp32, as the router's weights are. Forward: the product written; read with the output, the sum
     // written; joined; cast. Backward: cast; the output's gradient cast and joined; for bias and weights a product
     // written and read.
     const double each = backward ? 8 * 4 + 4 * act_ : 6 * 4 + 2 * act_;
-    const BytesOf<R> bytes_apart = named(BytesOf<R>(s.rows * s.n * R(each)), op.name, "docs/model.md [EXPERT-BIAS]",
-                                         "bytes of biases added one by one to");
+    const BytesOf<R> bytes_apart = named(BytesOf<R>(s.rows * s.term.n * R(each)), op.name,
+                                         "docs/model.md [EXPERT-BIAS]", "bytes of biases added one by one to");
     out.hbm += bytes_apart / chip_.hbm;
   }
   return out;
@@ -263,10 +249,9 @@ Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
 /// (Megatron-LM, gradient_accumulation_fusion).
 template <class R>
 Work<R> OpWork<R>::weight_gradient(const Op<R>& op, const Shape& s) const {
-  const R in(read_bytes(s.dtype));
-  const BytesOf<R> bytes(in * s.rows * (s.k + s.n) + R(2 * gradient_bytes(workload_)) * s.weights);
-  return timed(op, {FlopsOf<R>(R(2.0) * s.rows * s.k * s.n), s.rate, bytes, "rate of", "weight gradient's bytes of"}, 1,
-               1);
+  const R in(operands(s.dtype).input_bytes());
+  const BytesOf<R> bytes(in * s.rows * (s.term.k + s.term.n) + R(2 * gradient_bytes(workload_)) * s.weights());
+  return timed(op, {s.flops(), s.rate(), bytes, "rate of", "weight gradient's bytes of"}, 1, 1);
 }
 
 template <class R>
@@ -274,7 +259,7 @@ SecondsOf<R> OpWork<R>::weight_gradient(const Op<R>& op) const {
   if (op.frozen || is_idle(op) || (op.kind != OpKind::kMatmul && op.kind != OpKind::kGroupedMatmul))
     return SecondsOf<R>(R(0.0));
   const Shape s = shape(op);
-  return weight_gradient(op, s).total() + cast(s.dtype, s.rows * s.n, false) / R(2.0);
+  return weight_gradient(op, s).total() + cast(s.dtype, s.rows * s.term.n, false) / R(2.0);
 }
 
 template <class R>
@@ -286,17 +271,13 @@ Work<R> OpWork<R>::attention(const Op<R>& op, bool backward) const {
             workload_.documents ? "tokens a query sees in the mean of the documents packed: docs/model.md [PACKED]"
                                 : "tokens a query sees in the mean",
             "context of");
-  const FlopsOf<R> flops = attention_flops(op, context) * (tokens_ / ways);
-  // Flash attention reads q, k, v and writes the output once; the backward reads them again with their gradients.
-  const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
-  const BytesOf<R> bytes(elements * R(act_));
-  const FlopsPerSecondOf<R> rate = backward ? chip_.peak_attention_backward : chip_.peak_attention_forward;
-  const R head_dim =
-      named((op.qk_width + op.v_width) / (R(2.0) * op.heads), op.name, "mean of queries' and values'", "head width of");
-  return timed(
-      op,
-      {flops, rate * attention_fraction(chip_.attention, context, head_dim), bytes, backward ? kBackwardRate : kRate},
-      backward ? 2.5 : 1, backward ? 2 : 1);
+  const AttentionTerm<R> term =
+      attention_term(chip_, backward ? chip_.peak_attention_backward : chip_.peak_attention_forward, op, ways, act_);
+  // Keys and values as wide as the queries; the backward reads all of them again with their gradients.
+  return timed(op,
+               {term.token_flops * (context * tokens_), term.rate_at(context), term.row_bytes * (R(2.0) * tokens_),
+                backward ? kBackwardRate : kRate},
+               backward ? 2.5 : 1, backward ? 2 : 1);
 }
 
 /// [UNFUSED] A batch of matmuls a head, [S, dh] x [dh, S] and [S, S] x [S, dh], over all scores, and between them
@@ -321,22 +302,18 @@ Work<R> OpWork<R>::unfused_attention(const Op<R>& op, bool backward) const {
 /// A recurrence runs on chunks of tokens like flash attention, or on the vector unit; its backward runs it again.
 template <class R>
 Work<R> OpWork<R>::scan(const Op<R>& op, bool backward) const {
-  const R part = tokens_ / tp_;
-  const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_));
-  const FlopsPerSecondOf<R>& chunked = backward ? chip_.peak_scan_backward : chip_.peak_scan_forward;
-  return timed(
-      op,
-      {FlopsOf<R>(op.flops * part), op.by_element ? chip_.vector : chunked, bytes, backward ? kBackwardRate : kRate},
-      backward ? 2.5 : 1, backward ? 2 : 1);
+  const RowTerm<R> term =
+      row_term(chip_, backward ? chip_.peak_scan_backward : chip_.peak_scan_forward, op, R(1.0) / tp_, act_);
+  return timed(op, {term.row_flops * tokens_, term.rate, term.row_bytes * tokens_, backward ? kBackwardRate : kRate},
+               backward ? 2.5 : 1, backward ? 2 : 1);
 }
 
 template <class R>
 Work<R> OpWork<R>::vector(const Op<R>& op, bool backward) const {
-  const R part = tokens_ * share(op.tp, op.groups);
+  const RowTerm<R> term = row_term(chip_, chip_.vector, op, share(op.tp, op.groups), act_);
   const double times = backward ? 2 : 1;
-  const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_));
-  if (value_of(bytes) <= 0) return {};
-  return timed(op, {FlopsOf<R>(op.flops * part), chip_.vector, bytes}, times, times);
+  if (value_of(term.row_bytes) <= 0) return {};
+  return timed(op, {term.row_flops * tokens_, term.rate, term.row_bytes * tokens_}, times, times);
 }
 
 template class OpWork<double>;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cost/layout.h"
+#include "cost/op_term.h"
 #include "cost/roofline.h"
 #include "cost/workload.h"
 #include "model/ops.h"
@@ -86,25 +87,26 @@ class OpWork {
     std::string_view rate_label = "rate of";
     std::string_view bytes_label = "bytes of";
   };
-  /// A matmul on one chip.
+  /// A matmul on one chip: its rows in all, its matrices, and what a row takes.
   struct Shape {
-    R rows, k, n, weights;
-    FlopsPerSecondOf<R> rate;
+    R rows, matrices;
+    MatmulTerm<R> term;
     DType dtype = DType::kBf16;
+    R weights() const { return term.k * term.n * matrices; }
+    FlopsOf<R> flops() const { return term.row_flops * rows; }
+    FlopsPerSecondOf<R> rate() const { return term.rate_at(rows, matrices); }
   };
   /// The roofline of an operation's main kernel, which does so many times the forward's work; its sides by name.
   Work<R> timed(const Op<R>& op, const Kernel& kernel, double flops_times, double bytes_times) const;
   SecondsOf<R> cast(DType dtype, const R& elements, bool frozen) const;
-  bool is_cast(DType dtype) const { return bytes_per_element(dtype) <= 1 && act_ > 1; }
   double casts(const Op<R>& op) const;
   double each_expert(const Op<R>& op, double kernels) const;
   bool adds_bias_apart(const Op<R>& op) const;
   DType format(const Op<R>& op) const;
-  FlopsPerSecondOf<R> matmul_rate(DType dtype) const;
+  MatmulFormat operands(DType dtype) const;
   Shape dense_shape(const Op<R>& op) const;
   Shape grouped_shape(const Op<R>& op) const;
   Shape shape(const Op<R>& op) const { return op.kind == OpKind::kMatmul ? dense_shape(op) : grouped_shape(op); }
-  double read_bytes(DType dtype) const;
   Work<R> matmul(const Op<R>& op, bool backward) const;
   Work<R> weight_gradient(const Op<R>& op, const Shape& shape) const;
   Work<R> attention(const Op<R>& op, bool backward) const;

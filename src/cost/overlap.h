@@ -177,4 +177,16 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
   spilled[cause] += value_of(excess);
 }
 
+/// What shows of all of it.
+template <class R>
+SecondsOf<R> exposed(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<R>& work,
+                     const std::array<TrafficNames, kTrafficKinds>& names, std::string_view label = {}) {
+  std::array<SecondsOf<R>, kTrafficKinds> shown;
+  std::array<double, kTrafficKinds> spilled;
+  hide(traffic, work, names, label, shown, spilled);
+  SecondsOf<R> out = shown[0];
+  for (std::size_t x = 1; x < kTrafficKinds; ++x) out += shown[x];
+  return out;
+}
+
 }  // namespace scalecalc

@@ -51,6 +51,7 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   if (e.row_scaled.value != 1) out.row_scaled = coefficient(e.row_scaled, "efficiency.row_scaled");
   if (e.block_scaled.value != 1) out.block_scaled = coefficient(e.block_scaled, "efficiency.block_scaled");
   out.half_dim = coefficient(e.matmul_half_dim, "efficiency.matmul_half_dim");
+  out.half_rows = out.half_dim;
   out.grouped = coefficient(e.grouped_matmul, "efficiency.grouped_matmul");
   out.grouped_half_rows = coefficient(e.grouped_half_rows, "efficiency.grouped_half_rows");
   out.moe_imbalance = coefficient(e.moe_imbalance, "efficiency.moe_imbalance");
@@ -77,18 +78,6 @@ Work<R>& Work<R>::operator+=(const Work& o) {
 }
 
 template <class R>
-R attention_fraction(const AttentionShortfall<R>& s, const R& context, const R& head_dim) {
-  const R head = min(s.head_width, head_dim);
-  const R narrow = (head / (head + s.half_head_dim)) * ((s.head_width + s.half_head_dim) / s.head_width);
-  return context / (context + s.half_context) * narrow;
-}
-
-template <class R>
-R shape_fraction(const R& half_dim, const R& m, const R& n, const R& k) {
-  return (m / (m + half_dim)) * (n / (n + half_dim)) * (k / (k + half_dim));
-}
-
-template <class R>
 Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const BytesOf<R>& bytes,
                  const BytesPerSecondOf<R>& hbm) {
   Work<R> work;
@@ -108,8 +97,6 @@ Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const
 #define SCALECALC_INSTANTIATE(R)                                                                    \
   template ChipRates<R> read_chip(const Reader<R>&, const HardwareSpec&, const Efficiency&, DType); \
   template struct Work<R>;                                                                          \
-  template R shape_fraction(const R&, const R&, const R&, const R&);                                \
-  template R attention_fraction(const AttentionShortfall<R>&, const R&, const R&);                  \
   template Work<R> roofline(const FlopsOf<R>&, const FlopsPerSecondOf<R>&, const BytesOf<R>&,       \
                             const BytesPerSecondOf<R>&);
 SCALECALC_INSTANTIATE(double)

@@ -25,7 +25,8 @@ struct ChipRates {
   R cast{0.0};          ///< share of casting's traffic that shows
   R row_scaled{1.0};    ///< rate of matmuls with a scale for each row over that of those with one for all
   R block_scaled{1.0};  ///< and with one for each short block
-  R half_dim{0.0};
+  R half_dim{0.0};      ///< of a matmul's widths
+  R half_rows{0.0};     ///< of the rows of dense ones
   R grouped{1.0};
   R grouped_half_rows{0.0};
   R moe_imbalance{1.0};  ///< tokens of the fullest expert rank over the mean, where nothing says more

@@ -51,11 +51,11 @@ Intensity needed_intensity(const Matmul& matmul, const RooflineQuestion& questio
       const Traced whole = asked(size, name);
       const Traced chips = asked(static_cast<double>(question.sharing.chips), "chips");
       const Traced local = question.sharing.split == split ? whole / chips : whole;
-      return local / (local + rates.half_dim);
+      return shape_share(local, rates.half_dim);
     };
     rate = rate *
            (part(matmul.contraction, "D", MatmulSplit::kContraction) * part(matmul.columns, "F", MatmulSplit::kOutput));
-    if (matmul.per_row_weights) rate = rate * (Traced(1.0) / (Traced(1.0) + rates.half_dim));
+    if (matmul.per_row_weights) rate = rate * shape_share(Traced(1.0), rates.half_dim);
   }
   return named(rate / rates.memory, "alpha", "book ch. 1: FLOPs computed while a byte moves");
 }
