@@ -82,8 +82,16 @@ class Reader {
         std::max_element(total.begin(), total.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     const WeightFormat common = most->first;
     const auto scheme = schemes_.find(common);
-    const double bits = scheme == schemes_.end() ? bits_of(common) : scheme->second;
+    const double bits = scheme == schemes_.end() ? bits_of(common) : scheme->second.bits;
     out.add("weights", name_of(common)).add("bits_per_weight", fmt::format("{:.10g}", bits));
+    if (scheme != schemes_.end() && scheme->second.block) {
+      ConfigNode block = MapBuilder(keys_.span()).take();
+      block.kind = ConfigNode::Kind::kSequence;
+      for (const std::int64_t size : *scheme->second.block) {
+        block.items.push_back(text_node(std::to_string(size), keys_.span()));
+      }
+      out.add("block", std::move(block));
+    }
     MapBuilder parts(keys_.span());
     for (std::size_t i = 0; i < kParts.size(); ++i) {
       const double all = weights_.parameters(kParts[i]);
@@ -246,12 +254,12 @@ class Reader {
   }
 
   void set_part(WeightPart part, const Scheme& scheme) {
-    schemes_.emplace(scheme.format, scheme.bits);
+    schemes_.emplace(scheme.format, scheme);
     weights_.set_part(part, scheme);
   }
 
   void set(std::string_view pattern, const Scheme& scheme) {
-    schemes_.emplace(scheme.format, scheme.bits);
+    schemes_.emplace(scheme.format, scheme);
     const HfWeights::Meaning meaning = weights_.set(pattern, scheme);
     if (meaning == HfWeights::Meaning::kModules) modules_ = scheme.format;
     if (meaning != HfWeights::Meaning::kUnknown) return;
@@ -287,7 +295,7 @@ class Reader {
   WeightFormat majority(WeightPart part) {
     WeightFormat best = plain_.format;
     double most = weights_.parameters(part, best);
-    for (const auto& [format, bits] : schemes_) {
+    for (const auto& [format, scheme] : schemes_) {
       const double share = weights_.parameters(part, format);
       if (share > most) {
         most = share;
@@ -306,7 +314,7 @@ class Reader {
   HfKeys& keys_;
   Scheme plain_;
   HfWeights weights_;
-  std::map<WeightFormat, double> schemes_;  ///< bits of each format, as it came first
+  std::map<WeightFormat, Scheme> schemes_;  ///< of each format, as it came first
   std::optional<WeightFormat> modules_;     ///< of MTP modules, where a name says it
   std::size_t unknown_ = 0;
   std::string first_unknown_;

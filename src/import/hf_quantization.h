@@ -19,7 +19,8 @@ namespace scalecalc {
 struct HfScheme {
   WeightFormat format = WeightFormat::kBf16;
   double bits = bits_of(WeightFormat::kBf16);
-  double bits_per_input = 0;  ///< of each row that a matrix multiplies
+  double bits_per_input = 0;                              ///< of each row that a matrix multiplies
+  std::optional<std::array<std::int64_t, 2>> block = {};  ///< rows and columns that share a scale
 };
 
 /// The weight matrices of a model by the names checkpoints give them, so that "model.layers.3.self_attn*" can be

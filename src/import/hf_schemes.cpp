@@ -64,7 +64,8 @@ Scheme prescribed(WeightFormat format) { return {format, bits_of(format)}; }
 
 /// e4m3 with one fp32 scale for each block of a matrix.
 static Scheme fp8_blocks(std::int64_t rows, std::int64_t columns) {
-  return {WeightFormat::kFp8, 8 + 32 / static_cast<double>(rows * columns)};
+  return {
+      .format = WeightFormat::kFp8, .bits = 8 + 32 / static_cast<double>(rows * columns), .block = {{rows, columns}}};
 }
 
 /// ModelOpt's name of an algorithm.

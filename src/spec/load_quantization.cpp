@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -73,7 +74,17 @@ QuantizationSpec load_quantization(const ConfigNode& node, Problems& problems) {
   QuantizationSpec out;
   fields.required_node("weights");
   out.weights = read_format(fields, "weights").value_or(WeightFormat::kBf16);
-  const double bare = bits_of(out.weights);
+  double bare = bits_of(out.weights);
+  if (const std::vector<std::int64_t> block = fields.count_list("block"); !block.empty()) {
+    const bool pair = block.size() == 2 && std::min(block[0], block[1]) > 0;
+    if (!pair || out.weights != WeightFormat::kFp8) {
+      problems.add(fields.node("block")->span,
+                   "'block' is [rows, columns] of fp8 weights that share a scale of 32 bits");
+    } else {
+      out.block = {block[0], block[1]};
+      bare += 32 / static_cast<double>(block[0] * block[1]);
+    }
+  }
   const double bits = fields.optional_quantity("bits_per_weight", UnitKind::kNumber, {1, 64}).value_or(bare);
   // Scales and zero points come on top of the elements; they never outweigh them.
   const bool plausible = bits >= bare - 0.5 && bits <= 2 * bare;

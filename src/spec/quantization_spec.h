@@ -61,8 +61,14 @@ struct QuantizationSpec {
   std::array<std::optional<double>, kWeightPartNames.size()> part_bits;
   /// Of parts in several formats, each with its share; the part's own format is that of most, its bits their mean.
   std::array<std::vector<StoredShare>, kWeightPartNames.size()> part_shares;
+  /// Rows and columns of an fp8 matrix that share a scale; absent: a whole tensor, or each of its rows, does.
+  std::optional<std::array<std::int64_t, 2>> block;
   std::string source;
 
+  /// Whether matmuls with most weights of a part have a scale for each short block.
+  bool by_blocks(WeightPart part) const {
+    return format(part) == WeightFormat::kMxfp8 || (format(part) == WeightFormat::kFp8 && block);
+  }
   /// Format of most weights of a part.
   WeightFormat format(WeightPart part) const { return parts[static_cast<std::size_t>(part)].value_or(weights); }
   /// Bits a weight of a part takes, with scales.
