@@ -29,9 +29,11 @@ double onchip_bytes(const HardwareSpec& hw) {
 template <class R>
 ServeBasis<R>::ServeBasis(const Reader<R>& reader, const ServingSystem& s) : system(s) {
   const ModelSpec& model = *system.model;
+  QuantizationSpec& weights = system.formats.weights;
+  if (model.quantization && model.quantization->weights == weights.weights) weights.block = model.quantization->block;
   dims = read_dims(reader, model);
   chip = read_chip(reader, *system.hw, system.efficiency, format_of(16));
-  rates = read_serving(reader, *system.hw, system.efficiency, chip, format_of(16));
+  rates = read_serving(reader, *system.hw, system.efficiency, format_of(16), chip);
   network = read_network(reader, *system.hw, system.efficiency, true);
   overlap = read_overlap(reader, system.efficiency);
   peak_bandwidth = read(reader, system.hw->hbm_bandwidth, "hw.hbm.bandwidth", system.hw->hbm_source);
@@ -66,6 +68,11 @@ double ServeBasis<R>::format_bits(Part part, const LayerKind* kind) const {
 }
 
 template <class R>
+Scaling ServeBasis<R>::scaling(Part part, const LayerKind* kind) const {
+  return system.formats.weights.by_blocks(weight_part(part, kind)) ? Scaling::kBlock : Scaling::kCurrent;
+}
+
+template <class R>
 double ServeBasis<R>::stored_bits(Part part, const LayerKind* kind) const {
   return system.formats.weights.bits(weight_part(part, kind));
 }
@@ -85,8 +92,8 @@ double touched_here(const StepTerms<R>& terms, const ExpertTerm<R>& term, double
 }
 
 template <class R>
-ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& e,
-                             const ChipRates<R>& chip, DType attention) {
+ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& e, DType attention,
+                             ChipRates<R>& chip) {
   const auto path = [](const char* name) { return "efficiency.serving." + std::string(name); };
   const auto in = [&](const Coefficient& c, const char* name) {
     return reader.input(c.value, path(name), c.source, {}, c.error);
@@ -102,14 +109,17 @@ ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, co
   out.kv = s.kv_read.value > 0 ? peak * in(s.kv_read, "kv_read") : chip.hbm;
   out.dequantise = in(s.dequantise, "dequantise");
   out.expert_read = in(s.expert_read, "expert_read");
-  out.matmul = in(s.matmul, "matmul");
-  const std::size_t a = static_cast<std::size_t>(attention);
-  const FlopsPerSecondOf<R> rate = read(reader, hw.matmul_peak[a].value_or(FlopsPerSecond(0)),
-                                        "hw.compute.matmul." + std::string(kDTypeNames[a]), hw.compute_source);
-  out.attention =
-      s.attention_forward.value > 0 ? rate * in(s.attention_forward, "attention_forward") : chip.peak_attention_forward;
-  out.grouped = s.grouped_matmul.value > 0 ? in(s.grouped_matmul, "grouped_matmul") : chip.grouped;
-  out.grouped_half_rows = in(s.grouped_half_rows, "grouped_half_rows");
+  const R matmul = in(s.matmul, "matmul");
+  for (FlopsPerSecondOf<R>& rate : chip.matmul) rate = rate * matmul;
+  chip.half_rows = R(0.0);  // kernels of few rows divide the contraction instead; `blend` says what they lose
+  if (s.attention_forward.value > 0) {
+    const std::size_t a = static_cast<std::size_t>(attention);
+    chip.peak_attention_forward = read(reader, hw.matmul_peak[a].value_or(FlopsPerSecond(0)),
+                                       "hw.compute.matmul." + std::string(kDTypeNames[a]), hw.compute_source) *
+                                  in(s.attention_forward, "attention_forward");
+  }
+  if (s.grouped_matmul.value > 0) chip.grouped = in(s.grouped_matmul, "grouped_matmul");
+  chip.grouped_half_rows = in(s.grouped_half_rows, "grouped_half_rows");
   out.blend = in(s.blend, "blend");
   out.overlap = in(s.overlap, "overlap");
   out.imbalance = in(s.expert_imbalance, "expert_imbalance");
@@ -259,9 +269,9 @@ void visit_experts(const StepTerms<R>& terms, const StepRows<R>& rows, const Vis
                           "sum of 1 - (1 - p)^T over experts, p = k/E if every one is as likely; of its share");
   const R routed = tokens * R(any.top_k) * share * (value_of(share) < 1 ? terms.rates.imbalance : R(1.0));
   for (const ExpertTerm<R>& t : terms.experts) {
-    const R padded = routed + terms.rates.grouped_half_rows * touched;
-    visit({t.name, MemoryCause::kWeights, passes(terms, t.layers), t.flops * padded, t.rate,
-           t.weight_bytes * touched + spilled(terms, t.row_bytes * routed), t.bandwidth, t.on_stages});
+    const MatmulTerm<R>& m = t.matmul;
+    visit({t.name, MemoryCause::kWeights, passes(terms, t.layers), m.row_flops * m.padded(routed, touched), m.rate,
+           m.matrix_bytes * touched + spilled(terms, m.row_bytes * routed), t.bandwidth, t.on_stages});
   }
 }
 
@@ -305,7 +315,8 @@ void visit_caches(const StepTerms<R>& terms, const StepRows<R>& rows, const Visi
       const BytesOf<R> bytes =
           (t.token_bytes * reached(t, rows.cached + each) / t.context_ways + t.state_bytes) * rows.prompts +
           spilled(terms, t.row_bytes * rows.prefill);
-      visit({t.name, MemoryCause::kCache, layers, flops, t.rate, bytes, terms.rates.kv, t.on_stages});
+      const R context = reached_by_prompt(t, rows.cached, each) / each;
+      visit({t.name, MemoryCause::kCache, layers, flops, t.prompt_rate(context), bytes, terms.rates.kv, t.on_stages});
     }
   }
 }
@@ -351,20 +362,26 @@ SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows
   return out;
 }
 
-/// [SERVE-OVERLAP] What shows of collectives, and how much those that run under the work slow it.
-template <class R>
-struct Exposed {
-  SecondsOf<R> shown;
-  SecondsOf<R> slowed{R(0.0)};
-};
+constexpr std::array<TrafficNames, kTrafficKinds> kStepNames{
+    {{"collectives", "collectives that may hide", "slowed by collectives", "collectives beyond the work",
+      "exposed collectives"},
+     {},
+     {},
+     {"expert all-to-all", "expert all-to-all that may hide", "slowed by expert all-to-all",
+      "expert all-to-all beyond the work", "exposed expert all-to-all"},
+     {}}};
 
-/// A share of the collectives runs under the work, as long as there is any of it.
+/// [SERVE-OVERLAP] What shows of collectives, which follow each other. What experts exchange runs under the other
+/// half's work where a step is cut in two, and slows it.
 template <class R>
-Exposed<R> exposed(const StepTerms<R>& terms, const SecondsOf<R>& work, const SecondsOf<R>& exchanged,
-                   const SecondsOf<R>& others, const SecondsOf<R>& sent) {
-  if (terms.parts == 1) return {sent * (R(1.0) - terms.rates.overlap)};
-  const SecondsOf<R> paired = exchanged * terms.paired;
-  return {others * (R(1.0) - terms.rates.overlap) + (exchanged - paired), min(paired, work) * terms.contention};
+SecondsOf<R> exposed(const StepTerms<R>& terms, const SecondsOf<R>& work, const SecondsOf<R>& exchanged,
+                     const SecondsOf<R>& others) {
+  constexpr std::uint32_t kOneLink = 1;
+  const bool halves = terms.parts > 1;
+  std::array<Traffic<R>, kTrafficKinds> traffic;
+  traffic[kTp] = {others, terms.rates.overlap, R(0.0), kOneLink};
+  traffic[kEp] = {exchanged, halves ? terms.paired : terms.rates.overlap, halves ? terms.contention : R(0.0), kOneLink};
+  return exposed(traffic, work, kStepNames);
 }
 
 /// What the layers of each of the mixes take.
@@ -380,9 +397,7 @@ template <class R>
 SecondsOf<R> slowest_mix(const StepTerms<R>& terms, const StageTimes<R>& times, const SecondsOf<R>& mean) {
   SecondsOf<R> most = mean;
   for (std::size_t s = 0; s < terms.mixes.size(); ++s) {
-    const SecondsOf<R> sent = times.others[s] + times.exchanged[s];
-    const Exposed<R> e = exposed(terms, times.work[s], times.exchanged[s], times.others[s], sent);
-    most = max(most, max(times.work[s] + e.shown, sent) + e.slowed);
+    most = max(most, times.work[s] + exposed(terms, times.work[s], times.exchanged[s], times.others[s]));
   }
   return named(most, "layers of the slowest stage", "[SERVE-PP]: of each kind those that it has");
 }
@@ -415,9 +430,8 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
   const SecondsOf<R> work = named(out.local(), "work on the chips", kOperations);
   const SecondsOf<R> exchanged = collectives_time(terms, rows, true, stages.exchanged);
   const SecondsOf<R> others = collectives_time(terms, rows, false, stages.others);
-  const SecondsOf<R> sent = named(others + exchanged, "all collectives", "sum over all layers");
-  const auto [shown, slowed] = exposed(terms, work, exchanged, others, sent);
-  out.collectives = named(max(shown, sent - work) + slowed, "exposed collectives", "[SERVE-OVERLAP], docs/model.md");
+  out.collectives =
+      named(exposed(terms, work, exchanged, others), "exposed collectives", "[SERVE-OVERLAP], docs/model.md");
   out.overhead = named(terms.rates.layer_overhead * passes(terms, terms.layers) + terms.rates.step_overhead +
                            terms.rates.sequence_overhead * whole.sequences,
                        "overhead of the engine", "of layers, steps and sequences");
@@ -430,7 +444,8 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
     visit_vectors(terms, rows, add_head, true);
     visit_towers(terms, rows, CauseAdder<R>(terms.rates.blend, towers), true);
     // The head is the last stage's, the towers the first's: the collectives of the others cannot run under them.
-    const SecondsOf<R> of_layers = max(work - head.local() - towers.local() + shown, sent) + slowed;
+    const SecondsOf<R> inner = work - head.local() - towers.local();
+    const SecondsOf<R> of_layers = inner + exposed(terms, inner, exchanged, others);
     const SecondsOf<R> uneven =
         named(slowest_stage(terms, stages, of_layers, towers.local(), head.local()) - (work + out.collectives),
               "wait for the fullest stage",
@@ -446,7 +461,7 @@ FlopsOf<R> prompt_flops(const StepTerms<R>& terms, const StepRows<R>& rows) {
   for (const DenseTerm<R>& t : terms.dense) out += t.flops * (t.layers * (t.logits ? rows.prompts : rows.prefill));
   for (const DenseTerm<R>& t : terms.towers) out += t.flops * (t.layers * rows.prefill);
   for (const ExpertTerm<R>& t : terms.experts) {
-    out += t.flops * (t.layers * rows.prefill * R(terms.sharing * t.top_k * t.here / t.experts));
+    out += t.matmul.row_flops * (t.layers * rows.prefill * R(terms.sharing * t.top_k * t.here / t.experts));
   }
   for (const CacheTerm<R>& t : terms.caches) {
     const FlopsOf<R> each = prompt_attention(t, rows.cached, rows.prefill / rows.prompts);
@@ -465,12 +480,12 @@ std::vector<ServeOperation> step_operations(const StepTerms<double>& terms, cons
   return out;
 }
 
-#define SCALECALC_INSTANTIATE(R)                                                                                       \
-  template ServingRates<R> read_serving(const Reader<R>&, const HardwareSpec&, const Efficiency&, const ChipRates<R>&, \
-                                        DType);                                                                        \
-  template StepTerms<R> step_terms(const ServeBasis<R>&, const ServeLayout&, const Slice&, const Placement&);          \
-  template ServeTime<R> time_of(const StepTerms<R>&, const StepRows<R>&);                                              \
-  template FlopsOf<R> prompt_flops(const StepTerms<R>&, const StepRows<R>&);                                           \
+#define SCALECALC_INSTANTIATE(R)                                                                              \
+  template ServingRates<R> read_serving(const Reader<R>&, const HardwareSpec&, const Efficiency&, DType,      \
+                                        ChipRates<R>&);                                                       \
+  template StepTerms<R> step_terms(const ServeBasis<R>&, const ServeLayout&, const Slice&, const Placement&); \
+  template ServeTime<R> time_of(const StepTerms<R>&, const StepRows<R>&);                                     \
+  template FlopsOf<R> prompt_flops(const StepTerms<R>&, const StepRows<R>&);                                  \
   template double touched_here(const StepTerms<R>&, const ExpertTerm<R>&, double);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "cost/mesh.h"
-#include "cost/roofline.h"
+#include "cost/op_term.h"
+#include "cost/overlap.h"
 #include "model/kv_cache.h"
 #include "model/ops.h"
 #include "network/channel.h"
@@ -38,18 +39,15 @@ struct ServingRates {
   BytesPerSecondOf<R> kv;       ///< at which attention reads the cache
   BytesPerSecondOf<R> other;
   R dequantise{1.0}, expert_read{1.0};  ///< on `weights`
-  R matmul{1.0};                        ///< of the chip's rate for large matmuls
-  FlopsPerSecondOf<R> attention;
-  R grouped{1.0};
-  R grouped_half_rows{0.0};
   R blend{0.0};
   R overlap{1.0};    ///< share of a collective that runs under other work
   R imbalance{1.0};  ///< slowest expert rank over the mean
   SecondsOf<R> layer_overhead, step_overhead, sequence_overhead;
 };
+/// `chip` has the rates of training and gets those that engines reach in their place.
 template <class R>
 ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& efficiency,
-                             const ChipRates<R>& chip, DType attention);
+                             DType attention, ChipRates<R>& chip);
 
 /// Tokens of a step on one chip.
 template <class R>
@@ -92,10 +90,7 @@ struct ExpertTerm {
   std::string_view name;
   R layers{1.0};
   std::vector<double> on_stages;
-  FlopsOf<R> flops;         ///< per routed row
-  BytesOf<R> weight_bytes;  ///< of one expert's part on this chip
-  BytesOf<R> row_bytes;     ///< per routed row
-  FlopsPerSecondOf<R> rate;
+  MatmulTerm<R> matmul;  ///< of one expert's part on this chip
   BytesPerSecondOf<R> bandwidth;
   double experts = 1;  ///< of the model, copies counted
   double top_k = 1;
@@ -108,18 +103,23 @@ struct CacheTerm {
   std::string_view name;
   R layers{1.0};
   std::vector<double> on_stages;
-  FlopsOf<R> decode_flops;   ///< per row and token of context
-  FlopsOf<R> prefill_flops;  ///< the same in the form prompts use
-  FlopsOf<R> row_flops;      ///< per row whatever the context
-  FlopsOf<R> cached_flops;   ///< per token before a prompt's, whose latent is expanded again
-  BytesOf<R> token_bytes;    ///< of cache per sequence and token of context
-  BytesOf<R> state_bytes;    ///< read and written per sequence and step
-  BytesOf<R> row_bytes;      ///< activations per row
-  FlopsPerSecondOf<R> rate;
+  FlopsOf<R> decode_flops;     ///< per row and token of context
+  FlopsOf<R> prefill_flops;    ///< the same in the form prompts use
+  FlopsOf<R> row_flops;        ///< per row whatever the context
+  FlopsOf<R> cached_flops;     ///< per token before a prompt's, whose latent is expanded again
+  BytesOf<R> token_bytes;      ///< of cache per sequence and token of context
+  BytesOf<R> state_bytes;      ///< read and written per sequence and step
+  BytesOf<R> row_bytes;        ///< activations per row
+  FlopsPerSecondOf<R> rate;    ///< in long contexts
+  R half_context{0.0};         ///< tokens of context with which it is half of that
   bool latent_beyond = false;  ///< prompts' tokens past the span use decoding's form
   Reach reach = Reach::kAll;
   R span{0.0};
   R context_ways{1.0};  ///< ranks a context is divided over
+
+  FlopsPerSecondOf<R> prompt_rate(const R& context) const {
+    return value_of(half_context) > 0 ? rate * shape_share(context, half_context) : rate;
+  }
 };
 
 /// Tokens a new one attends to when `context` are before it.
@@ -222,6 +222,8 @@ struct ServeBasis {
   DType format_of(double bits) const;
   /// Bits of the format of most weights of a part, which decides what they compute in.
   double format_bits(Part part, const LayerKind* kind) const;
+  /// Where the scales of its operands come from, in formats of 8 bits.
+  Scaling scaling(Part part, const LayerKind* kind) const;
   /// Bits of a weight of this part of a layer of this kind, on average; no kind: embedding and head.
   double stored_bits(Part part, const LayerKind* kind) const;
 

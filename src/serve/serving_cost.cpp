@@ -192,7 +192,7 @@ SecondsOf<R> ServingCost<R>::floor(double batch, double context) const {
   const double sequences = on_a_rank(batch, layout_);
   for (const DenseTerm<R>& t : terms_.dense) bytes += t.weight_bytes * t.layers;
   for (const ExpertTerm<R>& t : terms_.experts) {
-    bytes += t.weight_bytes * t.layers * R(touched_here(terms_, t, sequences * terms_.sharing));
+    bytes += t.matmul.matrix_bytes * t.layers * R(touched_here(terms_, t, sequences * terms_.sharing));
   }
   for (const CacheTerm<R>& t : terms_.caches) {
     bytes += t.token_bytes * t.layers * reached(t, R(context)) * R(sequences) / t.context_ways;

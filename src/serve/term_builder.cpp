@@ -103,6 +103,21 @@ double TermBuilder<R>::ways_of(TpRule rule, Part part) const {
 }
 
 template <class R>
+MatmulFormat TermBuilder<R>::format(Part part, const LayerKind* kind) const {
+  return {.dtype = basis_.format_of(basis_.format_bits(part, kind)),
+          .scaling = basis_.scaling(part, kind),
+          .weight_bytes = basis_.stored_bits(part, kind) / 8,
+          .activation_bytes = system_.formats.activation_bytes};
+}
+
+/// Weights that are unpacked on their way to a matmul in a wider format.
+template <class R>
+bool TermBuilder<R>::is_weight_only(Part part, const LayerKind* kind) const {
+  const double bits = basis_.format_bits(part, kind);
+  return bits < 8 * bytes_per_element(basis_.format_of(bits));
+}
+
+template <class R>
 double TermBuilder<R>::dispatch_bytes() const {
   return std::min(system_.formats.activation_bytes,
                   bytes_per_element(basis_.format_of(basis_.format_bits(Part::kExperts, nullptr))));
@@ -115,19 +130,13 @@ void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R&
                                                  : ways_of(op.tp, op.part);
   const R k = op.tp == TpRule::kRow ? op.k / R(ways) : op.k;
   const R n = op.tp == TpRule::kRow ? op.n : op.n / R(ways);
-  const double stored = basis_.stored_bits(op.part, &kind);
-  const double format = basis_.format_bits(op.part, &kind);
-  const DType dtype = basis_.format_of(format);
-  const double act = system_.formats.activation_bytes;
-  const R& h = chip_.half_dim;
+  const MatmulTerm<R> matmul = dense_term(chip_, format(op.part, &kind), k, n);
   DenseTerm<R> term{.name = op.name, .layers = layers, .logits = logits};
-  term.flops = FlopsOf<R>(R(2.0) * k * n);
-  if (value_of(op.rows) != 1) term.flops = term.flops * op.rows;
-  term.weight_bytes = bytes(k * n, stored / 8);
-  term.row_bytes = bytes(k, std::min(act, bytes_per_element(dtype))) + bytes(n, act);
-  term.rate = chip_.matmul[static_cast<std::size_t>(dtype)] * out_.rates.matmul * (n / (n + h)) * (k / (k + h));
-  const bool weight_only = format < 8 * bytes_per_element(dtype);
-  term.bandwidth = weight_only ? out_.rates.weights * out_.rates.dequantise : out_.rates.weights;
+  term.flops = value_of(op.rows) == 1 ? matmul.row_flops : matmul.row_flops * op.rows;
+  term.weight_bytes = matmul.matrix_bytes;
+  term.row_bytes = matmul.row_bytes;
+  term.rate = matmul.rate;
+  term.bandwidth = is_weight_only(op.part, &kind) ? out_.rates.weights * out_.rates.dequantise : out_.rates.weights;
   layer_bytes_ += logits ? 0 : value_of(term.weight_bytes * layers) / to_double(model_.layers());
   if (op.name == kCrossKeysValues) {  // in the steps that take the prompt in
     term.row_bytes = term.row_bytes * op.rows;
@@ -145,25 +154,17 @@ void TermBuilder<R>::add_grouped(const Op<R>& op, const R& layers) {
   const R part(1 / to_double(layout_.etp));
   const R k = op.tp == TpRule::kExpertRow ? op.k * part : op.k;
   const R n = op.tp == TpRule::kExpertRow ? op.n : op.n * part;
-  const double stored = basis_.stored_bits(Part::kExperts, nullptr);
-  const double format = basis_.format_bits(Part::kExperts, nullptr);
-  const DType dtype = basis_.format_of(format);
-  const double act = system_.formats.activation_bytes;
-  const R& h = chip_.half_dim;
   ExpertTerm<R> term{.name = op.name,
                      .layers = layers,
+                     .matmul = grouped_term(chip_, format(Part::kExperts, nullptr), k, n),
                      .experts = value_of(op.matrices) + to_double(system_.redundant_experts),
                      .top_k = value_of(op.rows)};
   term.here = term.experts / to_double(layout_.ep);
-  term.flops = FlopsOf<R>(R(2.0) * k * n);
-  term.weight_bytes = bytes(k * n, stored / 8);
-  term.row_bytes = bytes(k, std::min(act, bytes_per_element(dtype))) + bytes(n, act);
-  term.rate = chip_.matmul[static_cast<std::size_t>(dtype)] * out_.rates.matmul * out_.rates.grouped * (n / (n + h)) *
-              (k / (k + h));
-  const bool weight_only = format < 8 * bytes_per_element(dtype);
-  term.bandwidth = out_.rates.weights * out_.rates.expert_read * (weight_only ? out_.rates.dequantise : R(1.0));
-  add_or_merge(out_.experts, std::move(term), on_stages_,
-               [](const auto& a, const auto& b) { return a.name == b.name && value_of(a.flops) == value_of(b.flops); });
+  term.bandwidth = out_.rates.weights * out_.rates.expert_read *
+                   (is_weight_only(Part::kExperts, nullptr) ? out_.rates.dequantise : R(1.0));
+  add_or_merge(out_.experts, std::move(term), on_stages_, [](const auto& a, const auto& b) {
+    return a.name == b.name && value_of(a.matmul.row_flops) == value_of(b.matmul.row_flops);
+  });
 }
 
 /// Decoding under MLA attends to the latent itself, which every head reads and no tensor rank has less of; prompts
@@ -176,11 +177,13 @@ void TermBuilder<R>::add_attention(const Op<R>& op, const LayerKind& kind, const
   const R ways(op.tp == TpRule::kHeads ? heads : 1.0);
   const double act = system_.formats.activation_bytes;
   const double kv = bits_of(system_.formats.kv) / 8;
+  const AttentionTerm<R> attention = attention_term(chip_, chip_.peak_attention_forward, op, ways, act);
   CacheTerm<R> term{.name = op.name, .layers = layers, .reach = op.reach, .span = op.span};
-  term.prefill_flops = attention_flops(op, R(1.0)) / ways;
-  term.decode_flops = term.prefill_flops;
-  term.row_bytes = bytes(op.qk_width + op.v_width, act) / ways;
-  term.rate = out_.rates.attention;
+  term.prefill_flops = attention.token_flops;
+  term.decode_flops = attention.token_flops;
+  term.row_bytes = attention.row_bytes;
+  term.rate = attention.rate;
+  term.half_context = attention.half_context;
   term.context_ways = R(to_double(layout_.cp));
   const bool index = op.tp == TpRule::kWhole;  // the indexer's keys are one head's, whole on every rank
   if (kind.mixer == MixerKind::kMla && !index) {
@@ -210,12 +213,13 @@ void TermBuilder<R>::add_attention(const Op<R>& op, const LayerKind& kind, const
 /// The state is read and written once a step, in fp32.
 template <class R>
 void TermBuilder<R>::add_scan(const Op<R>& op, const R& layers) {
-  const R ways(heads_);
+  const R share(1 / heads_);
+  const RowTerm<R> row = row_term(chip_, chip_.peak_scan_forward, op, share, system_.formats.activation_bytes);
   CacheTerm<R> term{.name = op.name, .layers = layers};
-  term.row_flops = FlopsOf<R>(op.flops / ways);
-  term.state_bytes = bytes(op.state, 2 * CacheFormat{}.state_bytes) / ways;
-  term.row_bytes = bytes(op.reads + op.writes, system_.formats.activation_bytes) / ways;
-  term.rate = op.by_element ? chip_.vector : out_.rates.attention;
+  term.row_flops = row.row_flops;
+  term.state_bytes = bytes(op.state * share, 2 * CacheFormat{}.state_bytes);
+  term.row_bytes = row.row_bytes;
+  term.rate = row.rate;
   add_or_merge(out_.caches, std::move(term), on_stages_, [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.row_flops) == value_of(b.row_flops);
   });
@@ -224,12 +228,13 @@ void TermBuilder<R>::add_scan(const Op<R>& op, const R& layers) {
 /// Under the head only the logits are read, to sample from them; training's loss writes their gradient too.
 template <class R>
 void TermBuilder<R>::add_vector(const Op<R>& op, const R& layers, bool logits) {
-  const R ways(ways_of(op.tp, op.part));
+  const R share(1 / ways_of(op.tp, op.part));
+  const double act = system_.formats.activation_bytes;
+  const RowTerm<R> row = row_term(chip_, chip_.vector, op, share, act);
   const bool sampling = logits && op.part == Part::kHead;
-  const R elements = sampling ? op.reads : op.reads + op.writes;
   VectorTerm<R> term{.name = sampling ? "sampling" : op.name, .layers = layers, .logits = logits};
-  term.flops = FlopsOf<R>(op.flops / ways);
-  term.bytes = bytes(elements, system_.formats.activation_bytes) / ways;
+  term.flops = row.row_flops;
+  term.bytes = sampling ? bytes(op.reads * share, act) : row.row_bytes;
   if (value_of(term.bytes) <= 0) return;
   add_or_merge(out_.vectors, std::move(term), on_stages_, [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.bytes) == value_of(b.bytes) && a.logits == b.logits;
@@ -240,29 +245,30 @@ void TermBuilder<R>::add_vector(const Op<R>& op, const R& layers, bool logits) {
 /// the weights too.
 template <class R>
 void TermBuilder<R>::add_tower(const Op<R>& op, const R& layers, double weight_ways) {
-  const R ways(tensor_);
+  const R share(1 / tensor_);
   const double act = system_.formats.activation_bytes;
   if (op.kind == OpKind::kVector) {
-    const BytesOf<R> moved = bytes(op.reads + op.writes, act) / ways;
-    if (value_of(moved) <= 0) return;
+    const RowTerm<R> row = row_term(chip_, chip_.vector, op, share, act);
+    if (value_of(row.row_bytes) <= 0) return;
     VectorTerm<R> term{.name = op.name, .layers = layers};
-    term.flops = FlopsOf<R>(op.flops / ways);
-    term.bytes = moved;
+    term.flops = row.row_flops;
+    term.bytes = row.row_bytes;
     return out_.tower_vectors.push_back(std::move(term));
   }
   DenseTerm<R> term{.name = op.name, .layers = layers};
   term.bandwidth = out_.rates.weights;
   if (op.kind == OpKind::kAttention) {
-    term.flops = attention_flops(op, op.span) / ways;
-    term.row_bytes = bytes(op.qk_width + op.v_width, act) / ways;
-    term.rate = out_.rates.attention;
+    const AttentionTerm<R> attention = attention_term(chip_, chip_.peak_attention_forward, op, R(tensor_), act);
+    term.flops = attention.token_flops * op.span;
+    term.row_bytes = attention.row_bytes;
+    term.rate = attention.rate_at(op.span);
   } else {
-    const R& h = chip_.half_dim;
-    term.flops = op.matmul_flops() / ways;
+    const MatmulTerm<R> matmul =
+        dense_term(chip_, {.dtype = basis_.format_of(16), .activation_bytes = act}, op.k, op.n);
+    term.flops = op.matmul_flops() * share;
     term.weight_bytes = BytesOf<R>(stored_bytes(op, nullptr, system_.formats.weights) / weight_ways);
-    term.row_bytes = bytes((op.k + op.n) * op.rows, act) / ways;
-    term.rate = chip_.matmul[static_cast<std::size_t>(basis_.format_of(16))] * out_.rates.matmul * (op.n / (op.n + h)) *
-                (op.k / (op.k + h));
+    term.row_bytes = matmul.row_bytes * (op.rows * share);
+    term.rate = matmul.rate;
   }
   out_.towers.push_back(std::move(term));
 }

@@ -26,6 +26,8 @@ class TermBuilder {
   void add_tower(const Op<R>& op, const R& layers, double weight_ways);
 
   double ways_of(TpRule rule, Part part) const;
+  MatmulFormat format(Part part, const LayerKind* kind) const;
+  bool is_weight_only(Part part, const LayerKind* kind) const;
   BytesOf<R> bytes(const R& elements, double each) const { return BytesOf<R>(elements * R(each)); }
 
   const ServeBasis<R>& basis_;

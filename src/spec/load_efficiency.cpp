@@ -36,17 +36,18 @@ class CoefficientReader {
       return false;
     }
     const ConfigNode& node = *fields_.node(key);
-    if (manner_.typed_only && !typed(node)) return false;
+    const bool said = typed(node);  // by --set, which leaves the rest of a coefficient as it is
+    if (manner_.typed_only && !said) return false;
     Fields one(node, fmt::format("{}.{}", fields_.what(), key), fields_.problems());
     if (manner_.factors || (manner_.either && one.has("times"))) {
       out.value = std::clamp(out.value * one.quantity("times", UnitKind::kNumber, kFactor), range.min, range.max);
-    } else {
+    } else if (!said || one.has("value")) {
       out.value = one.quantity("value", kind, range);
     }
-    out.error = one.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(0);
-    out.typed = manner_.typed_only || typed(node);
-    out.source =
-        manner_.source.empty() ? one.text("source") : one.optional_text("source").value_or(std::string(manner_.source));
+    out.error = one.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(said ? out.error : 0);
+    out.typed = said;
+    const std::string_view otherwise = said && manner_.source.empty() ? "command line" : manner_.source;
+    out.source = otherwise.empty() ? one.text("source") : one.optional_text("source").value_or(std::string(otherwise));
     one.optional_text("note");
     one.finish();
     given_.push_back(key);
