@@ -22,6 +22,7 @@
 #include "cli/outputs.h"
 #include "cli/read_names.h"
 #include "cli/session.h"
+#include "cli/set_effect.h"
 #include "cli/user_defaults.h"
 #include "cli/watch.h"
 #include "report/json_text.h"
@@ -132,7 +133,9 @@ int dispatch(std::vector<std::string> args, Environment& env) {
     return print(env, asks_for_all(args) ? command_help(*command) : short_help(*command));
   }
   if (contains(args, "--version", "-V")) return print(env, version_text());
-  return static_cast<int>(command->run(understood(args, *command, env), env));
+  const Arguments question = understood(args, *command, env);
+  refuse_sets_without_effect(question, env);
+  return static_cast<int>(command->run(question, env));
 }
 
 /// Problems for people on standard error and, where JSON was asked for, as a document on standard output.

@@ -1,0 +1,88 @@
+// Asks a question with and without each of its --set, and compares all figures of the answers.
+
+#include "cli/set_effect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/diagnostic.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "config/yaml_writer.h"
+
+namespace scalecalc::cli {
+namespace {
+
+/// All figures of the answer with these --set; nothing where there is no answer, which the command will say.
+std::optional<std::string> figures_with(const Arguments& arguments, const Environment& env,
+                                        std::vector<std::string> sets) {
+  Arguments asked = arguments;
+  for (const Flag& flag : flags_of(arguments.command())) {
+    if (flag.writes || !flag.asks) asked.replace(flag.name, {});
+  }
+  asked.replace("--set", std::move(sets));
+  asked.replace("--output", {"rows"});
+  std::ostringstream out, err;
+  Environment inner{.out = out,
+                    .err = err,
+                    .variable = env.variable,
+                    .interrupted = env.interrupted,
+                    .remembered = env.remembered,
+                    .config_directories = env.config_directories};
+  try {
+    if (arguments.command().run(asked, inner) != ExitCode::kAnswered) return std::nullopt;
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+  return std::move(out).str();
+}
+
+/// The files that it may change, as far as their names are known here.
+bool says_what_stands_there(const std::string& set, const Arguments& arguments, const Catalog& catalog) {
+  const std::string_view scope = std::string_view(set).substr(0, set.find('.'));
+  std::vector<std::pair<CatalogKind, std::string>> files;
+  if (const auto hw = arguments.value("--hw"); hw && scope == "hw") files.emplace_back(CatalogKind::kHardware, *hw);
+  if (const auto names = arguments.command().names) {
+    const bool same = (*names == CatalogKind::kHardware) == (scope == "hw");
+    for (const std::string& word : arguments.positionals()) {
+      if (same) files.emplace_back(*names, word);
+    }
+  }
+  return std::any_of(files.begin(), files.end(), [&](const auto& file) {
+    try {
+      ConfigNode document = catalog.load(file.first, file.second);
+      const std::string before = write_yaml(document);
+      apply_sets({set}, {{scope, &document}});
+      return write_yaml(document) == before;
+    } catch (const UserError&) {
+      return false;
+    }
+  });
+}
+
+}  // namespace
+
+void refuse_sets_without_effect(const Arguments& arguments, const Environment& env) {
+  const std::vector<std::string> sets = arguments.values("--set");
+  if (sets.empty()) return;
+  const std::vector<std::string>& words = arguments.positionals();
+  if (std::find(words.begin(), words.end(), "-") != words.end()) return;
+  const std::optional<std::string> all = figures_with(arguments, env, sets);
+  if (!all) return;
+  const Session session = read_session(arguments, env);
+  const Catalog catalog(session.config_directories, session.remembered);
+  std::vector<Diagnostic> idle;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    std::vector<std::string> others = sets;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    if (figures_with(arguments, env, others) != all) continue;
+    if (says_what_stands_there(sets[i], arguments, catalog)) continue;
+    idle.push_back({SourceSpan{}, fmt::format("--set {}: no figure of this answer depends on it", sets[i]),
+                    "leave it out; `scalecalc hw NAME --keys` lists what a chip's file may say"});
+  }
+  if (!idle.empty()) throw UserError(std::move(idle));
+}
+
+}  // namespace scalecalc::cli
