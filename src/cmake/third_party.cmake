@@ -5,6 +5,7 @@
 set(SCALECALC_THIRD_PARTY
     "libcli11-dev|BSD-3-Clause|headers"
     "libspdlog-dev|MIT|headers"
+    "libtomlplusplus-dev|MIT|headers"
     "nlohmann-json3-dev|MIT|headers"
     "libfmt9|MIT|linked"
     "libgcc-s1|GPL-3.0-or-later WITH GCC-exception-3.1|linked"

@@ -52,9 +52,6 @@ std::size_t SourceText::column_of(std::size_t line, std::size_t offset) const {
 }
 
 SourceSpan SourceText::span(std::size_t begin, std::size_t end) const {
-  // Copies of a minified document's long lines would fill the memory.
-  constexpr std::size_t kLarge = 1 << 20;
-  const std::size_t longest_shown = text_.size() > kLarge ? 200 : 2000;
   if (begin >= text_.size()) {
     begin = text_.size();
     while (begin > 0 && is_space(text_[begin - 1])) --begin;
@@ -63,7 +60,6 @@ SourceSpan SourceText::span(std::size_t begin, std::size_t end) const {
     end = text_.size();
   }
   const std::size_t line = line_of(begin);
-  const std::size_t line_start = line_starts_[line];
   const std::size_t stop = line_end(begin);
   const std::size_t cut = std::clamp(end, begin, std::max(begin, stop));
   SourceSpan out;
@@ -71,13 +67,33 @@ SourceSpan SourceText::span(std::size_t begin, std::size_t end) const {
   out.line = static_cast<int>(line + 1);
   out.column = static_cast<int>(column_of(line, begin) + 1);
   out.length = std::max(1, static_cast<int>(count_characters(text_.substr(begin, cut - begin))));
-  if (stop - line_start > longest_shown) return out;
-  if (shown_line_ != line + 1 || shown_.str().size() != stop - line_start) {
-    shown_ = SharedText(text_.substr(line_start, stop - line_start));
+  show_line(out, line, stop);
+  return out;
+}
+
+SourceSpan SourceText::counted_span(std::size_t line, std::size_t column, std::size_t length) const {
+  SourceSpan out;
+  out.file = file_;
+  const std::size_t index = std::clamp(line, std::size_t{1}, line_starts_.size()) - 1;
+  out.line = static_cast<int>(index + 1);
+  out.column = static_cast<int>(column);
+  out.length = static_cast<int>(std::max(std::size_t{1}, length));
+  show_line(out, index, line_end(line_starts_[index]));
+  return out;
+}
+
+/// Adds the text of a line that ends at `stop`.
+void SourceText::show_line(SourceSpan& out, std::size_t line, std::size_t stop) const {
+  // Copies of a minified document's long lines would fill the memory.
+  constexpr std::size_t kLarge = 1 << 20;
+  const std::size_t longest_shown = text_.size() > kLarge ? 200 : 2000;
+  const std::size_t start = line_starts_[line];
+  if (stop - start > longest_shown) return;
+  if (shown_line_ != line + 1 || shown_.str().size() != stop - start) {
+    shown_ = SharedText(text_.substr(start, stop - start));
     shown_line_ = line + 1;
   }
   out.line_text = shown_;
-  return out;
 }
 
 std::size_t SourceText::skip_properties(std::size_t at) const {

@@ -20,6 +20,9 @@ class SourceText {
   SourceSpan span(std::size_t begin, std::size_t end) const;
   SourceSpan span(std::size_t begin) const { return span(begin, begin + 1); }
 
+  /// The same where another parser has counted: a line and a column of characters, both from 1.
+  SourceSpan counted_span(std::size_t line, std::size_t column, std::size_t length) const;
+
   /// Where the value after anchors and tags (&a !t value) starts.
   std::size_t skip_properties(std::size_t at) const;
   /// One past a scalar that starts at `at` and reads as `value`; the end of the line if it runs over several.
@@ -34,6 +37,7 @@ class SourceText {
   std::size_t unclosed_quote(std::size_t from) const;
 
  private:
+  void show_line(SourceSpan& out, std::size_t line, std::size_t stop) const;
   std::size_t line_of(std::size_t offset) const;
   std::size_t line_end(std::size_t offset) const;
   std::size_t quote_end(std::size_t opening) const;

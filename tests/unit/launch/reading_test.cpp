@@ -245,6 +245,48 @@ TEST(LaunchReading, BrokenTomlSaysWhere) {
   }
 }
 
+// Python's tomllib reads 4 and 8192 and 2 here: a text over several lines sets nothing, a table in braces is a section.
+TEST(LaunchReading, TomlIsReadAsItsStandardSays) {
+  const LaunchText read = read_launch_text(
+      "[job]\ndescription = \"\"\"\ntensor_parallel_degree = 8\n[training]\nseq_len = 1\n\"\"\"\n"
+      "[parallelism]\ntensor_parallel_degree = 0x4\n[training]\nseq_len = 8_192\nlr = 8e-4\n"
+      "[activation_checkpoint]\nmode = 'full'\n[quantize]\nlinear = {float8 = {filter_fqns = [\"output\", 'a']}}\n"
+      "[[data.mixture]]\nname = \"c4\"\n",
+      "train.toml");
+  std::vector<std::string> lines;
+  for (const LaunchSetting& setting : read.settings) {
+    std::string values;
+    for (const std::string& value : setting.values) values += " " + value;
+    lines.push_back(std::to_string(setting.where.line) + ":" + std::to_string(setting.where.column) + " " +
+                    setting.key + values);
+  }
+  EXPECT_EQ(lines, (std::vector<std::string>{
+                       "2:1 job.description tensor_parallel_degree = 8\n[training]\nseq_len = 1\n",
+                       "8:1 parallelism.tensor_parallel_degree 4", "10:1 training.seq_len 8192",
+                       "11:1 training.lr 0.0008", "13:1 activation_checkpoint.mode full",
+                       "15:21 quantize.linear.float8.filter_fqns output a", "17:1 data.mixture.name c4"}));
+}
+
+// The parser itself knows no limit of a key's names, and leaves its tables by recursion.
+TEST(LaunchReading, TomlOfTooManyNamesOrValuesIsRefused) {
+  std::string names = "a", values = "a = [1";
+  for (int i = 0; i < 200'000; ++i) names += ".a";
+  for (int i = 0; i < 100'001; ++i) values += ",1";
+  for (const std::string& text :
+       {names + " = 1\n", "[" + names + "]\n", values + "]\n", "a = " + std::string(9999, '[')}) {
+    EXPECT_THROW(read_toml(text, "a.toml"), UserError) << text.substr(0, 20);
+  }
+}
+
+TEST(LaunchReading, ConstantsInATextOfPythonAreNone) {
+  const LaunchText read =
+      read_launch_text("import jax\n\"\"\"\nTENSOR = 8\n\"\"\"\nTENSOR = 4  # of 8\nREMAT = 'full'\n", "run.py");
+  ASSERT_EQ(read.settings.size(), 2U);
+  EXPECT_EQ(read.settings[0].values, (std::vector<std::string>{"4"}));
+  EXPECT_EQ(read.settings[0].where.line, 5);
+  EXPECT_EQ(read.settings[1].values, (std::vector<std::string>{"full"}));
+}
+
 TEST(LaunchWriting, ATextIsQuotedForEveryFormat) {
   EXPECT_EQ(quoted_text("a\"b\\c\nd\x01"), "\"a\\\"b\\\\c\\nd\\u0001\"");
   EXPECT_EQ(quoted_text("\xc3\xa9"), "\"\xc3\xa9\"");
