@@ -145,7 +145,8 @@ ExitCode run_export(const Arguments& arguments, Environment& env) {
   const std::string word = reader.only_word("PLAN.json", "which answer's plan?");
   const SavedAnswer saved = saved_answer(reader, word);
   ExportAsked asked;
-  asked.framework = &launch_framework(reader.text("--to"));
+  const Catalog catalog(session.config_directories, session.remembered);
+  asked.framework = known_framework(reader.text("--to"), catalog);
   if (const auto cluster = reader.word("--cluster")) asked.cluster = static_cast<LaunchCluster>(*cluster);
   const bool training = saved.command == &train_command();
   if ((asked.framework->job == LaunchJob::kTraining) != training) {
@@ -155,7 +156,6 @@ ExitCode run_export(const Arguments& arguments, Environment& env) {
   }
   OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
-  const Catalog catalog(session.config_directories, session.remembered);
   const Stopwatch watch;
   std::string text;
   Output output = training ? export_training(saved, asked, catalog, env.interrupted, text)

@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "base/text.h"
+#include "config/embedded_launches.h"
 #include "launch/reading.h"
 
 namespace scalecalc {
@@ -61,21 +62,10 @@ std::span<const LaunchRelation> launch_relations(LaunchJob job) {
                                      : std::span<const LaunchRelation>(kServingRelations);
 }
 
-std::span<const LaunchFramework> launch_frameworks() {
-  static const std::vector<LaunchFramework> kAll = [] {
-    std::vector<LaunchFramework> out;
-    for (const auto part : {megatron_frameworks(), torch_frameworks(), jax_frameworks(), engine_frameworks()}) {
-      out.insert(out.end(), part.begin(), part.end());
-    }
-    return out;
-  }();
-  return kAll;
-}
-
 std::string launch_framework_names(LaunchJob job) {
   std::vector<std::string> out;
-  for (const LaunchFramework& framework : launch_frameworks()) {
-    if (framework.job == job) out.emplace_back(framework.name);
+  for (const EmbeddedLaunch& each : embedded_launches()) {
+    if (each.serves == (job == LaunchJob::kServing)) out.emplace_back(each.name);
   }
   return join(out, ", ");
 }
@@ -109,16 +99,16 @@ std::string_view catalog_name(const LaunchFramework& framework, std::string_view
   return "";
 }
 
-const LaunchFramework& launch_framework(std::string_view name) {
-  std::vector<std::string> known;
-  for (const LaunchFramework& framework : launch_frameworks()) {
+const LaunchFramework& launch_framework(std::string_view name, const LaunchFrameworks& known) {
+  std::vector<std::string> names;
+  for (const LaunchFramework& framework : known) {
     if (framework.name == name) return framework;
-    known.emplace_back(framework.name);
+    names.emplace_back(framework.name);
   }
-  std::string hint = did_you_mean(nearest(name, known));
+  std::string hint = did_you_mean(nearest(name, names));
   if (!hint.empty()) hint += ' ';
   throw UserError(fmt::format("no launch files are written for {}", in_quotes(name)),
-                  fmt::format("{}frameworks: {}", hint, join(known, ", ")));
+                  fmt::format("{}frameworks: {}", hint, join(names, ", ")));
 }
 
 }  // namespace scalecalc

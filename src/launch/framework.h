@@ -1,14 +1,16 @@
 // One table for each framework whose launch files are written and read: its arguments, what each says of a plan, and
-// what cannot be said. The rules of what a framework can run are its stack's (`supports:`); here are spellings, and
-// limits that follow from a spelling.
+// what cannot be said. The tables are the `launch:` blocks of the stack files. The rules of what a framework can run
+// are its stack's (`supports:`); here are spellings, and limits that follow from a spelling.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "config/catalog.h"
 #include "launch/terms.h"
 
 namespace scalecalc {
@@ -32,17 +34,6 @@ struct LaunchRow {
   std::string_view absent{};  ///< of a product: the framework's default, a product too
   RowUse use = RowUse::kBoth;
 };
-
-/// The rows of three tables, in their order.
-template <std::size_t kA, std::size_t kB, std::size_t kC>
-constexpr auto joined(const std::array<LaunchRow, kA>& a, const std::array<LaunchRow, kB>& b,
-                      const std::array<LaunchRow, kC>& c) {
-  std::array<LaunchRow, kA + kB + kC> out{};
-  for (std::size_t i = 0; i < kA; ++i) out[i] = a[i];
-  for (std::size_t i = 0; i < kB; ++i) out[kA + i] = b[i];
-  for (std::size_t i = 0; i < kC; ++i) out[kA + kB + i] = c[i];
-  return out;
-}
 
 /// A layout that the spelling cannot say, whatever the framework could run.
 struct LaunchLimit {
@@ -84,26 +75,45 @@ struct LaunchFramework {
   std::string_view file;                       ///< of a script: what its file is called; empty: it has none
   std::string_view program{};  ///< with `configs`: what stands in a command that is no other framework's
   std::string_view configs{};  ///< arguments that name a file of its settings, between blanks
-  std::span<const LaunchRow> rows;
-  std::span<const LaunchLimit> limits;
-  std::span<const std::string_view> neutral;  ///< keys that change no figure, with '*' at their end for all that follow
+  std::vector<LaunchRow> rows;
+  std::vector<LaunchLimit> limits;
+  std::vector<std::string_view> neutral;  ///< keys that change no figure, with '*' at their end for all that follow
   ModelNaming naming = ModelNaming::kShapes;
-  std::span<const LaunchModelName> models{};
-  std::string_view yours{};                   ///< what no plan says, and the framework asks for
-  std::span<const LaunchAdapter> adapters{};  ///< that it trains beside frozen weights; none: it says nothing of them
-  bool peft = false;                          ///< adapters are PEFT's, on modules by the model's own names instead
-  std::uint8_t default_adapters = 0;          ///< bits of FineTune::targets: those of a file that names no modules
-  std::string_view workers{};                 ///< an argument of all nodes of a server but its first
-  std::string_view ranks{};  ///< in front of the command where ranks on several nodes are started by MPI
+  std::vector<LaunchModelName> models{};
+  std::string_view yours{};               ///< what no plan says, and the framework asks for
+  std::vector<LaunchAdapter> adapters{};  ///< that it trains beside frozen weights; none: it says nothing of them
+  bool peft = false;                      ///< adapters are PEFT's, on modules by the model's own names instead
+  std::uint8_t default_adapters = 0;      ///< bits of FineTune::targets: those of a file that names no modules
+  std::string_view workers{};             ///< an argument of all nodes of a server but its first
+  std::string_view ranks{};               ///< in front of the command where ranks on several nodes are started by MPI
+  std::int64_t priority = 0;  ///< in lists, and where a file's arguments are of several alike: the lowest first
 };
 
-constexpr bool says_adapters(const LaunchFramework& framework) { return framework.peft || !framework.adapters.empty(); }
+inline bool says_adapters(const LaunchFramework& framework) { return framework.peft || !framework.adapters.empty(); }
 
-std::span<const LaunchFramework> launch_frameworks();
-/// "megatron, maxtext": those of a job.
+/// Frameworks in the order of their priorities, and the files that their texts are in.
+class LaunchFrameworks {
+ public:
+  LaunchFrameworks(std::vector<LaunchFramework> all, std::vector<std::shared_ptr<const ConfigNode>> documents)
+      : all_(std::move(all)), documents_(std::move(documents)) {}
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  std::vector<LaunchFramework> all_;
+  std::vector<std::shared_ptr<const ConfigNode>> documents_;
+};
+/// Reads the `launch:` blocks of documents of stacks; UserError with all problems.
+LaunchFrameworks load_frameworks(std::vector<std::shared_ptr<const ConfigNode>> documents);
+
+/// Those of the built-in stack files.
+const LaunchFrameworks& launch_frameworks();
+/// Those of a catalog, a user's among them.
+std::shared_ptr<const LaunchFrameworks> launch_frameworks(const Catalog& catalog);
+/// "megatron, maxtext": the built-in ones of a job.
 std::string launch_framework_names(LaunchJob job);
 /// By its name; UserError naming the nearest.
-const LaunchFramework& launch_framework(std::string_view name);
+const LaunchFramework& launch_framework(std::string_view name, const LaunchFrameworks& known = launch_frameworks());
 
 /// What is known of the model that is launched, beside its shapes.
 struct LaunchedModel {
@@ -130,11 +140,5 @@ std::span<const LaunchRelation> launch_relations(LaunchJob job);
 std::span<const LaunchRow> launcher_rows(LaunchJob job);
 /// Whether a key is of a launcher, which starts programs of all frameworks.
 bool is_of_launcher(std::string_view key);
-
-// Tables by part.
-std::span<const LaunchFramework> megatron_frameworks();
-std::span<const LaunchFramework> torch_frameworks();
-std::span<const LaunchFramework> jax_frameworks();
-std::span<const LaunchFramework> engine_frameworks();
 
 }  // namespace scalecalc

@@ -262,12 +262,18 @@ std::span<const Flag> export_flags(Modes modes) {
   return out;
 }
 
-ExportAsked read_export(FlagReader& reader, const std::string& text, const Arguments& arguments, LaunchJob job) {
+std::shared_ptr<const LaunchFramework> known_framework(std::string_view name, const Catalog& catalog) {
+  const std::shared_ptr<const LaunchFrameworks> known = launch_frameworks(catalog);
+  return {known, &launch_framework(name, *known)};
+}
+
+ExportAsked read_export(FlagReader& reader, const std::string& text, const Arguments& arguments, LaunchJob job,
+                        const Catalog& catalog) {
   ExportAsked out;
   const std::size_t colon = text.find(':');
   out.path = colon == std::string::npos ? "" : text.substr(colon + 1);
   try {
-    out.framework = &launch_framework(text.substr(0, colon));
+    out.framework = known_framework(text.substr(0, colon), catalog);
     if (out.framework->job != job) {
       reader.problem(fmt::format("{} {} this", out.framework->title,
                                  out.framework->job == LaunchJob::kTraining ? "trains and does not serve"
@@ -286,11 +292,11 @@ ExportAsked read_export(FlagReader& reader, const std::string& text, const Argum
   return out;
 }
 
-std::optional<ExportAsked> export_asked(const Arguments& arguments, LaunchJob job) {
+std::optional<ExportAsked> export_asked(const Arguments& arguments, LaunchJob job, const Catalog& catalog) {
   const auto text = arguments.value("--export");
   if (!text) return std::nullopt;
   FlagReader reader(arguments, arguments.command().flags);
-  ExportAsked out = read_export(reader, *text, arguments, job);
+  ExportAsked out = read_export(reader, *text, arguments, job, catalog);
   reader.finish();
   if (!out.path.empty()) out.file = std::make_shared<AtomicFile>(out.path);
   return out;
@@ -309,7 +315,7 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Trai
   const TrainingLaunch subject{p.layout, answer.model, answer.workload, answer.hw,
                                p.slice,  p.placement,  model,           tpu ? tpu->devices : 1};
   const std::vector<LaunchArgument> arguments = training_arguments(framework, subject, release.get());
-  LaunchFile out{.framework = &framework, .release = release_text(release.get()), .text = {}};
+  LaunchFile out{.framework = asked.framework, .release = release_text(release.get()), .text = {}};
   LaunchStamp stamp = stamp_of(
       framework, out.release, question, "plan: " + layout_words(p.layout),
       fmt::format("predicted: step {}, MFU {:.1f}% (6N and causal attention, of the dense peak), {} of {} a chip, {} "
@@ -341,7 +347,7 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
     }
   }
   if (!deployed) refuse_other_stack(framework, catalog, launcher.get());
-  LaunchFile out{.framework = &framework, .release = release_text(release.get()), .text = {}};
+  LaunchFile out{.framework = asked.framework, .release = release_text(release.get()), .text = {}};
   LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
   model.model_type = facts_of_file(catalog, answer.question.model, answer.question.assume).model_type;
   if (answer.question.speculation) model.draft = launched_draft(catalog, answer.question.speculation->draft);
@@ -394,19 +400,22 @@ void LaunchInput::note(std::vector<Assumption>& assumptions) const {
   for (const std::string& each : differences) warn("asked otherwise than the file: " + each, "launch_differences");
 }
 
-std::optional<LaunchInput> launch_input(const std::string& path) {
+std::optional<LaunchInput> launch_input(const std::string& path, const Catalog& catalog) {
   const std::string text = read_text_file(path);
   if (looks_like_json(text) && text.find("\"scalecalc/") != std::string::npos) return std::nullopt;
   if (const ReadPools pools = read_pools(text, path); !pools.pools.empty()) {
-    LaunchInput out{
-        .file = path, .framework = &launch_framework(pools.framework), .engine = pools.engine, .pools = pools.pools};
+    LaunchInput out{.file = path,
+                    .framework = known_framework(pools.framework, catalog),
+                    .engine = pools.engine,
+                    .pools = pools.pools};
     for (const ReadPool& pool : out.pools) {
       out.settings.insert(out.settings.end(), pool.settings.begin(), pool.settings.end());
     }
     return stamped(std::move(out), text);
   }
   LaunchText read = read_launch_text(text, path);
-  LaunchInput out{.file = path, .framework = &framework_of(read, text, path)};
+  const std::shared_ptr<const LaunchFrameworks> known = launch_frameworks(catalog);
+  LaunchInput out{.file = path, .framework = {known, &framework_of(read, text, path, *known)}};
   read_named_files(read, *out.framework, path);
   out.settings = std::move(read.settings);
   out.chips = read.chips;
@@ -435,7 +444,7 @@ std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog&
   const auto from = arguments.value("--from");
   if (!from || from->find('#') != std::string::npos) return std::nullopt;
   if (!from->ends_with(".json") && from->find('=') != std::string::npos) return std::nullopt;
-  std::optional<LaunchInput> input = launch_input(*from);
+  std::optional<LaunchInput> input = launch_input(*from, catalog);
   if (!input) return std::nullopt;
   if (input->framework->job != LaunchJob::kTraining) {
     throw UserError(fmt::format("{} serves: it is a launch file of {}", *from, input->framework->title),
@@ -489,7 +498,7 @@ std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog&
 std::optional<LaunchInput> take_serving_file(Arguments& arguments, const Catalog& catalog) {
   const auto from = arguments.value("--from");
   if (!from) return std::nullopt;
-  std::optional<LaunchInput> input = launch_input(*from);
+  std::optional<LaunchInput> input = launch_input(*from, catalog);
   if (!input || input->framework->job != LaunchJob::kServing) {
     throw UserError(fmt::format("{} is no launch file of a server", in_quotes(*from)),
                     "a command of vLLM or SGLang, or a configuration of TensorRT-LLM");

@@ -24,19 +24,22 @@ namespace scalecalc::cli {
 std::span<const Flag> export_flags(Modes modes = kAllModes);
 
 struct ExportAsked {
-  const LaunchFramework* framework = nullptr;
+  std::shared_ptr<const LaunchFramework> framework{};
   std::string path;  ///< empty: standard output, where no table stands then
   std::optional<LaunchCluster> cluster;
   std::shared_ptr<AtomicFile> file{};  ///< at `path`, opened before the work
 };
 /// UserError for a framework that is none, or of the other job, and where two texts would go to standard output.
-std::optional<ExportAsked> export_asked(const Arguments& arguments, LaunchJob job);
+std::optional<ExportAsked> export_asked(const Arguments& arguments, LaunchJob job, const Catalog& catalog);
+/// A framework of the catalog by its name; UserError naming the nearest.
+std::shared_ptr<const LaunchFramework> known_framework(std::string_view name, const Catalog& catalog);
 /// "megatron" or "megatron:run.sh", and a cluster.
-ExportAsked read_export(FlagReader& reader, const std::string& text, const Arguments& arguments, LaunchJob job);
+ExportAsked read_export(FlagReader& reader, const std::string& text, const Arguments& arguments, LaunchJob job,
+                        const Catalog& catalog);
 
 /// What is exported, with what was asked.
 struct LaunchFile {
-  const LaunchFramework* framework = nullptr;
+  std::shared_ptr<const LaunchFramework> framework{};
   std::string release;  ///< "megatron 0.19 (2026-08-19)"; empty: none is known
   std::string text;
 };
@@ -49,7 +52,7 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
 /// A launch file as read, and what must be said of it.
 struct LaunchInput {
   std::string file;
-  const LaunchFramework* framework = nullptr;
+  std::shared_ptr<const LaunchFramework> framework{};
   std::vector<LaunchSetting> settings{};
   std::string_view engine = "vllm";     ///< of the pools
   std::vector<ReadPool> pools{};        ///< of a file that deploys some
@@ -66,7 +69,7 @@ struct LaunchInput {
   void note(std::vector<Assumption>& assumptions) const;
 };
 /// Nothing for an answer of `scalecalc train --json`.
-std::optional<LaunchInput> launch_input(const std::string& path);
+std::optional<LaunchInput> launch_input(const std::string& path, const Catalog& catalog);
 
 /// --from of a launch file becomes the layout it says, and the flags that nobody typed what it says of the question.
 /// Nothing if --from is none.

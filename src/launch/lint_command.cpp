@@ -133,7 +133,7 @@ ExitCode run_lint(const Arguments& arguments, Environment& env) {
     const std::string file = reader.only_word("FILE", "which launch file?");
     reader.text("--hw");
     reader.finish();
-    const std::optional<LaunchInput> input = launch_input(file);
+    const std::optional<LaunchInput> input = launch_input(file, catalog);
     if (!input)
       throw UserError(fmt::format("{} is no launch file", in_quotes(file)), "scripts and files of frameworks");
     const bool serves = input->framework->job == LaunchJob::kServing;

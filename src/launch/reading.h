@@ -40,8 +40,9 @@ LaunchText read_launch_text(std::string_view text, const std::string& file);
 LaunchText read_shell(std::string_view text, const std::string& file);
 LaunchText read_toml(std::string_view text, const std::string& file);
 
-/// The framework whose arguments most of these are. UserError if they are nobody's.
-const LaunchFramework& framework_of(const LaunchText& file, std::string_view text, const std::string& name);
+/// The one of `known` whose arguments most of these are. UserError if they are nobody's.
+const LaunchFramework& framework_of(const LaunchText& file, std::string_view text, const std::string& name,
+                                    const LaunchFrameworks& known = launch_frameworks());
 
 struct LaunchReading {
   LaunchTerms terms;

@@ -471,21 +471,22 @@ LaunchReading solve(const LaunchFramework& framework, const std::vector<LaunchSe
   return Solver(framework, settings, known).run(otherwise);
 }
 
-const LaunchFramework& framework_of(const LaunchText& file, std::string_view text, const std::string& name) {
+const LaunchFramework& framework_of(const LaunchText& file, std::string_view text, const std::string& name,
+                                    const LaunchFrameworks& known) {
   const LaunchFramework* best = nullptr;
   std::size_t most = 0;
-  for (const LaunchFramework& framework : launch_frameworks()) {
+  for (const LaunchFramework& framework : known) {
     const std::size_t score = likeness(framework, file, text);
     if (score <= most) continue;
     most = score;
     best = &framework;
   }
   if (best != nullptr) return *best;
-  std::vector<std::string> known;
-  for (const LaunchFramework& framework : launch_frameworks()) known.emplace_back(framework.title);
+  std::vector<std::string> titles;
+  for (const LaunchFramework& framework : known) titles.emplace_back(framework.title);
   throw UserError({Diagnostic{{.file = name, .line = 1, .column = 1},
                               "no argument of a launch file is known in it",
-                              fmt::format("files are read of {}", join(known, ", "))}});
+                              fmt::format("files are read of {}", join(titles, ", "))}});
 }
 
 }  // namespace scalecalc

@@ -56,8 +56,7 @@ Output serve_answer_output(const Arguments& arguments, const Catalog& catalog, c
 }
 
 ExitCode run_serve(const Arguments& typed, Environment& env) {
-  const auto exporting = export_asked(typed, LaunchJob::kServing);
-  if (!exporting && !typed.has("--from")) {
+  if (!typed.has("--export") && !typed.has("--from")) {
     return answer_with_output(typed, env, [&](const Catalog& catalog) {
       std::string none;
       return serve_answer_output(typed, catalog, env, nullptr, nullptr, none);
@@ -65,6 +64,7 @@ ExitCode run_serve(const Arguments& typed, Environment& env) {
   }
   const Session session = read_session(typed, env);
   const Catalog places(session.config_directories, session.remembered);
+  const auto exporting = export_asked(typed, LaunchJob::kServing, places);
   Arguments arguments = typed;
   const std::optional<LaunchInput> launched = take_serving_file(arguments, places);
   if (exporting) plan_for_framework(*exporting, arguments);

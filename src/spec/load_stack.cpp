@@ -69,6 +69,7 @@ StackSpec load_stack(const ConfigNode& document) {
   fields.optional_text("note");
   fields.node("attention_kernels");  // spec/load_kernel reads it: it names files of the catalog
   fields.node("supports");           // plan/load_supports reads it: it speaks of layouts
+  fields.node("launch");             // launch/load_frameworks reads it: it speaks of arguments
   if (const ConfigNode* recipes = fields.node("recipes")) out.recipes = load_recipes(*recipes, problems);
   if (const ConfigNode* runtime = fields.node("runtime")) out.runtime = read_stack_runtime(*runtime, problems);
   if (const ConfigNode* memory = fields.node("memory")) out.memory = read_stack_memory(*memory, out.name, problems);

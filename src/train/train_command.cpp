@@ -197,8 +197,8 @@ bool asks_for_rows(const OutputTargets& outputs) {
 ExitCode run_train(const Arguments& typed, Environment& env) {
   if (const auto question = curve_question(typed)) return run_train_curve(*question, typed, env);
   const Session session = read_session(typed, env);
-  const auto exporting = export_asked(typed, LaunchJob::kTraining);
   const Catalog catalog(session.config_directories, session.remembered);
+  const auto exporting = export_asked(typed, LaunchJob::kTraining, catalog);
   Arguments arguments = typed;
   const std::optional<LaunchInput> launched = take_launch_file(arguments, catalog);
   if (exporting) plan_for_framework(*exporting, arguments);

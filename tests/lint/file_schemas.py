@@ -44,6 +44,7 @@ KINDS = {
 TRAIN, SERVE = "train llama3-8b --hw h100-sxm --chips 8 --top 1 --stack", "serve llama3-8b --hw h100-sxm --chips 1 --engine"
 STACKS = {stack: [*TRAIN.split(), stack] for stack in ("megatron", "nemo", "torchtitan", "deepspeed", "nanotron")} | \
     {stack: [*SERVE.split(), stack] for stack in ("vllm", "sglang", "trtllm")}
+SCRIPT = "torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 2 --micro-batch-size 1 --seq-length 4096\n"
 ROWS = 3  # of a file of measurements that is damaged: all say the same over and over
 
 
@@ -130,6 +131,11 @@ def main():
                 copied.parent.mkdir()
                 copied.write_text(yaml.safe_dump(mutant, sort_keys=False, allow_unicode=True), encoding="utf-8")
                 by_program, said = refuses(words(copied))
+                if kind == "stack" and not by_program:  # launch: is read when a launch file is
+                    script = copied.with_name("run.sh")
+                    script.write_text(SCRIPT)
+                    by_program, said = refuses(["lint", str(script), "--hw", "h100-sxm", "--model", "llama3-8b", "--config-dir",
+                                                directory])
             by_schema = not validator.is_valid(mutant)
             tried += 1
             if by_program != by_schema:

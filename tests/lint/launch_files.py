@@ -355,22 +355,20 @@ def check_names():
 
 def check_arguments():
     known = KNOWN
-    tables = {"kMegatronRows": "megatron", "kBridgeRows": "megatron-bridge", "kTitanRows": "torchtitan",
-              "kDeepSpeedFirst": "deepspeed", "kDeepSpeedRest": "deepspeed", "kAccelerateFirst": "accelerate",
-              "kAccelerateRest": "accelerate", "kPeftRows": "deepspeed accelerate", "kNanotronRows": "nanotron",
-              "kMaxTextAxes": "maxtext", "kMaxTextRest": "maxtext", "kJaxAxes": "jax", "kJaxRest": "jax",
-              "kVllmRows": "vllm", "kSglangRows": "sglang", "kTrtllmRows": "trtllm"}
-    seen = {}
-    for file in sorted((SOURCE / "src/launch").glob("*_frameworks.cpp")):
-        for table, body in re.findall(r"std::array (k\w+)\{(.*?)\n\};", file.read_text(), re.S):
-            keys = re.findall(r'LaunchRow\{\s*"([^"]+)"', body)
-            if keys and table not in tables:
-                if table != "kMeshRows":
-                    problem(f"{file.name}: {table} is of no framework here")
-                continue
-            if keys:
-                for framework in tables[table].split():
-                    seen.setdefault(framework, set()).update(keys)
+    blocks = {}
+    for file in sorted((SOURCE / "configs/stacks").glob("*.yaml")):
+        blocks.update(yaml.safe_load(file.read_text()).get("launch", {}))
+
+    def keys_of(rows):
+        for row in rows:
+            first, second = row.split(" ")[:2]
+            if first == "shared":
+                owner, name = second.split(".")
+                yield from keys_of(blocks[owner]["shared"][name])
+            elif first not in ("says", "one"):
+                yield first
+
+    seen = {name: set(keys_of(block["rows"])) for name, block in blocks.items() if "rows" in block}
     for framework, keys in seen.items():
         listed = {name for part in known.get(framework, []) for name in part["names"]}
         for key in sorted(keys - listed):

@@ -56,6 +56,49 @@ TEST(LaunchFiles, WhatIsExportedIsTheSamePlanWhenItIsReadBack) {
   EXPECT_EQ(from["step_time_s"], plan["step_time_s"]);
 }
 
+// A stack file of the user's with the lines that differ.
+constexpr const char* kFork = R"(schema: scalecalc-stack/1
+name: ourtron
+extends: megatron
+launch:
+  ourtron:
+    extends: megatron
+    title: "Ourtron"
+    stack: megatron
+    source: "ours/ourtron: arguments.py"
+    script: "pretrain_ours.py"
+    rows:
+      - --our-fused-layers 'on' written
+    neutral: [--our-log-*]
+)";
+
+TEST(LaunchFiles, AForkOfAFrameworkIsAFile) {
+  const test::Scratch scratch;
+  std::filesystem::create_directories(scratch.path("own/stacks"));
+  scratch.put("own/stacks/ourtron.yaml", kFork);
+  const std::string own = "--config-dir=" + scratch.path("own"), file = scratch.path("run.sh");
+  std::vector<std::string> words{
+      "train",   "llama3-8b", "--hw=h100-sxm",           "--chips=16", "--fix=tp=2,sp=1,pp=2", own,
+      "--top=1", "--plan=1",  "--export=ourtron:" + file};
+  const LaunchReply written = ask_launch(words);
+  ASSERT_EQ(written.exit, 0) << written.err;
+  std::string script = scratch.text("run.sh");
+  EXPECT_NE(script.find("a launch file of Ourtron"), std::string::npos) << script;
+  EXPECT_NE(script.find("pretrain_ours.py"), std::string::npos) << script;
+  EXPECT_NE(script.find("--our-fused-layers"), std::string::npos) << script;
+  EXPECT_NE(script.find("--tensor-model-parallel-size 2"), std::string::npos) << script;
+  script.insert(script.rfind('\n'), " --our-log-level 3");
+  scratch.put("run.sh", script);
+  const std::vector<std::string> lint{"lint", file, "--hw=h100-sxm", "--model=llama3-8b", "--json"};
+  std::vector<std::string> with = lint;
+  with.push_back(own);
+  const LaunchReply ours = ask_launch(with), theirs = ask_launch(lint);
+  EXPECT_NE(ours.out.find("Ourtron"), std::string::npos) << ours.out << ours.err;
+  EXPECT_EQ(ours.out.find("--our-"), std::string::npos) << ours.out;
+  EXPECT_NE(theirs.out.find("Megatron-LM"), std::string::npos) << theirs.out << theirs.err;
+  EXPECT_NE(theirs.out.find("--our-fused-layers"), std::string::npos) << theirs.out;
+}
+
 TEST(LaunchFiles, ExportSaysTheSameAsTheAnswerItIsOf) {
   const test::Scratch scratch;
   std::vector<std::string> words = kJob;

@@ -16,6 +16,7 @@
 #include "config/field_recorder.h"
 #include "config/yaml_reader.h"
 #include "import/named_model.h"
+#include "launch/framework.h"
 #include "plan/stack_supports.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
@@ -245,10 +246,17 @@ TEST(FileSchemas, OfHardware) {
 TEST(FileSchemas, OfStacks) {
   Place place;
   const Catalog catalog;
-  for (const fs::path& path : files_in("stacks")) {
-    record(read_file(path), place, [&](const ConfigNode& d) {
+  std::map<fs::path, std::shared_ptr<const ConfigNode>> all;  // launch: blocks name lists of other files
+  for (const fs::path& path : files_in("stacks")) all[path] = std::make_shared<const ConfigNode>(read_file(path));
+  for (const auto& [path, document] : all) {
+    record(*document, place, [&](const ConfigNode& d) {
       load_stack(d);
       load_supports(catalog, path.stem().string(), d);
+      std::vector<std::shared_ptr<const ConfigNode>> documents{{std::shared_ptr<const ConfigNode>(), &d}};
+      for (const auto& [other, known] : all) {
+        if (other != path) documents.push_back(known);
+      }
+      load_frameworks(std::move(documents));
     });
   }
   expect_schema("stack", "A software stack of scalecalc", place, false);
