@@ -1,4 +1,4 @@
-// Translates flags and words of other tools into ours, so that errors can suggest them.
+// Flags and words of other tools, replaced by what they are called here, for every command line.
 #include "cli/foreign_words.h"
 
 #include <fmt/format.h>
@@ -10,107 +10,18 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
+#include "config/built_in_words.h"
 #include "plan/dimensions.h"
 #include "serve/engine_flags.h"
 
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::array kForeignFlags{
-    ForeignFlag{"--gpus --num-gpus --n-gpus --ngpus --tpus --num-tpus --devices --num-devices --n-devices "
-                "--accelerators --num-accelerators --num-chips --n-chips --world-size --ntasks --num-processes -n",
-                "--chips"},
-    ForeignFlag{"--nodes --nnodes --num-nodes --n-nodes --hosts --num-hosts -N", kHostsFlag},
-    ForeignFlag{"--gpus-per-node --ngpus-per-node --num-gpus-per-node --nproc-per-node --devices-per-node "
-                "--ntasks-per-node --chips-per-host",
-                kChipsOfHostFlag},
-    ForeignFlag{"--hardware --gpu --gpu-type --gpu-name --tpu --tpu-type --accelerator --accelerator-type "
-                "--device --system --sku",
-                "--hw"},
-    // Training
-    ForeignFlag{"--seqlen --seq-len --seq-length --sequence-length --max-seq-len --max-seqlen --max-seq-length "
-                "--ctx-len --context-length",
-                "--seq --context"},
-    ForeignFlag{"--gbs --global-batch-size --global-batch --train-batch-size", "--batch-seqs"},
-    ForeignFlag{"--train-tokens --total-tokens --num-tokens --training-tokens", "--tokens"},
-    ForeignFlag{"--dtype --torch-dtype --data-type --mixed-precision", "--precision --weights"},
-    ForeignFlag{"--precision", "--weights --dtype"},
-    ForeignFlag{"--lora-rank --lora-r", "--lora"},
-    ForeignFlag{"--lora-target-modules --target-modules", "--lora-targets"},
-    ForeignFlag{"--zero-stage", "--zero"},
-    ForeignFlag{"--pipeline-schedule", "--schedule"},
-    ForeignFlag{"--capacity-factor --moe-expert-capacity-factor", "--expert-capacity"},
-    // Serving
-    ForeignFlag{"--isl --input-len --input-length --input-tokens --prompt-len --prompt-length --prompt-tokens "
-                "--random-input-len --avg-input-len",
-                "--prompt"},
-    ForeignFlag{"--osl --output-len --output-length --output-tokens --gen-len --generate-len --max-new-tokens "
-                "--random-output-len --avg-output-len",
-                "--generate"},
-    ForeignFlag{"--max-num-seqs --max-batch-size", "--batch"},  // where no engine is asked about
-    ForeignFlag{"--max-concurrency --clients", "--concurrency"},
-    ForeignFlag{"--num-prompts", "--requests"},
-    ForeignFlag{"--random-range-ratio --range-ratio", "--length-ratio"},
-    ForeignFlag{"--weights-dtype --weight-dtype --quantization --quant", "--weights"},
-    ForeignFlag{"--kv-dtype --kv-cache-dtype", "--kv"},
-    ForeignFlag{"--qps --rps --request-rate", "--rate"},
-    ForeignFlag{"--expert-routing", "--expert-load"},
-    ForeignFlag{"--num-redundant-experts --ep-num-redundant-experts", "--redundant-experts"},
-    ForeignFlag{"--ttft", "--slo-ttft"},
-    ForeignFlag{"--tpot --itl --slo-itl", "--slo-tpot"},
-    ForeignFlag{"--prefix-cache-hit-rate --prefix-hit-rate", "--prefix-hit"},
-    // Everywhere
-    ForeignFlag{"--framework --backend --stack --engine", "--stack --engine"},
-    ForeignFlag{"--gpu-price --chip-price --price-per-hour --cost-per-hour --price-per-gpu-hour", "--price"},
-    ForeignFlag{"--optimize-for --goal", "--objective"},
-    ForeignFlag{"--format --output-format --out", "--output"},
-    ForeignFlag{"--csv", "--output", "csv"},
-    ForeignFlag{"--markdown --md", "--output", "markdown"},
-    ForeignFlag{"--html", "--output", "html"},
-    // Degrees; those that --fix has are understood by their own name too.
-    ForeignFlag{"--tp-size --tensor-parallel --tensor-parallel-size --tensor-model-parallel-size -tp", "--fix", "tp="},
-    ForeignFlag{"--pp-size --pipeline-parallel --pipeline-parallel-size --pipeline-model-parallel-size -pp", "--fix",
-                "pp="},
-    ForeignFlag{"--dp-size --data-parallel --data-parallel-size -dp", "--fix", "dp="},
-    ForeignFlag{"--cp-size --context-parallel --context-parallel-size", "--fix", "cp="},
-    ForeignFlag{"--ep-size --expert-parallel --expert-parallel-size --expert-model-parallel-size -ep", "--fix", "ep="},
-    ForeignFlag{"--fsdp-size --data-parallel-shard-degree", "--fix", "fsdp="},
-    ForeignFlag{"--mbs --micro-batch-size --micro-batch --microbatch-size --per-device-train-batch-size", "--fix",
-                "mb="},
-    ForeignFlag{"--gas --grad-accum --gradient-accumulation-steps", "--fix", "ga="},
-    // Several meanings
-    ForeignFlag{"--batch-size --bs --batch", "--batch-seqs --batch-tokens --batch", "", false},
-    ForeignFlag{"--recompute --recompute-granularity --gradient-checkpointing --activation-checkpointing",
-                "--remat --checkpoints", "", false},
-    ForeignFlag{"--time --duration --days --hours", "--deadline", "", false},
-    ForeignFlag{"--cost --dollars --max-cost", "--budget --objective --price", "", false},
-    ForeignFlag{"--max-tokens --max-model-len", "--generate --context", "", false},
-    ForeignFlag{"--model --model-name --model-path", "", "", false},
-};
-
-struct ForeignWord {
-  std::string_view theirs;
-  std::string_view ours;
-};
-constexpr std::array kForeignWords{ForeignWord{"bfloat16", "bf16"},
-                                   ForeignWord{"float16", "fp16"},
-                                   ForeignWord{"half", "fp16"},
-                                   ForeignWord{"float32", "fp32"},
-                                   ForeignWord{"float", "fp32"},
-                                   ForeignWord{"single", "fp32"},
-                                   ForeignWord{"float8", "fp8"},
-                                   ForeignWord{"fp8-e4m3", "fp8"},
-                                   ForeignWord{"e4m3", "fp8"},
-                                   ForeignWord{"adamw", "adam"},
-                                   ForeignWord{"all2all", "all-to-all"},
-                                   ForeignWord{"a2a", "all-to-all"},
-                                   ForeignWord{"p2p", "permute"},
-                                   ForeignWord{"send-recv", "permute"},
-                                   ForeignWord{"md", "markdown"},
-                                   ForeignWord{"text", "table"},
-                                   ForeignWord{"ndjson", "jsonl"},
-                                   ForeignWord{"flash-attention", "flash"},
-                                   ForeignWord{"interleaved-1f1b", "interleaved"}};
+/// configs/words/flags.yaml.
+const ConfigNode& foreign_document() {
+  static const ConfigNode kDocument = built_in_words("words/flags.yaml");
+  return kDocument;
+}
 
 bool has_name(std::string_view names, std::string_view name) {
   const std::vector<std::string> all = parts_between(names, ' ');
@@ -147,7 +58,7 @@ std::optional<Meaning> flag_meant(std::string_view name, std::span<const Flag> f
     key = fmt::format("{}=", of->engine);  // so that another engine's is refused by name
     return Meaning{std::string(of->ours), key};
   }
-  for (const ForeignFlag& foreign : kForeignFlags) {
+  for (const ForeignFlag& foreign : foreign_flags()) {
     if (!has_name(foreign.names, name)) continue;
     const std::vector<std::string> meant = flags_meant(foreign, flags);
     // Of several meanings one may be left by the command that is asked.
@@ -175,7 +86,20 @@ std::string command_names(std::string_view flag) {
 
 }  // namespace
 
-std::span<const ForeignFlag> foreign_flags() { return kForeignFlags; }
+std::span<const ForeignFlag> foreign_flags() {
+  static const std::vector<ForeignFlag> kFlags = [] {
+    std::vector<ForeignFlag> out;
+    for (const ConfigNode& row : foreign_document().find("flags")->items) {
+      const auto text = [&](const char* key) {
+        const ConfigNode* value = row.find(key);
+        return value == nullptr ? std::string_view{} : std::string_view(value->text);
+      };
+      out.push_back({text("theirs"), text("ours"), text("value"), text("several") != "true"});
+    }
+    return out;
+  }();
+  return kFlags;
+}
 
 std::vector<std::string> own_words(const std::vector<std::string>& words, std::span<const Flag> flags,
                                    std::vector<Assumption>& readings) {
@@ -219,7 +143,7 @@ std::vector<std::string> own_words(const std::vector<std::string>& words, std::s
 }
 
 std::string meaning_of(std::string_view flag, std::span<const Flag> flags) {
-  for (const ForeignFlag& foreign : kForeignFlags) {
+  for (const ForeignFlag& foreign : foreign_flags()) {
     if (!has_name(foreign.names, flag)) continue;
     if (foreign.ours.empty()) return "the model is a word of its own: scalecalc train llama3-70b ...";
     if (const std::vector<std::string> meant = flags_meant(foreign, flags); !meant.empty()) return did_you_mean(meant);
@@ -229,9 +153,9 @@ std::string meaning_of(std::string_view flag, std::span<const Flag> flags) {
 
 std::optional<std::size_t> word_meant(std::string_view text, LegalWords words) {
   if (const auto like = word_like(text, words)) return like;
-  for (const ForeignWord& foreign : kForeignWords) {
-    const std::array theirs{foreign.theirs};
-    if (word_like(text, theirs)) return word_like(foreign.ours, words);
+  for (const ConfigNode::Entry& foreign : foreign_document().find("words")->entries) {
+    const std::array<std::string_view, 1> theirs{foreign.key};
+    if (word_like(text, theirs)) return word_like(foreign.value.text, words);
   }
   return std::nullopt;
 }

@@ -1,8 +1,9 @@
-// What a kernel is, by its name: a table of patterns with where each was seen.
+// What a kernel is, by its name: patterns, with where each was seen.
 #pragma once
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "profile/recording.h"
 
