@@ -2,8 +2,16 @@
 // the settings are put into the order of the file again.
 #include <fmt/format.h>
 
+// toml++ 3.3 asserts what no damaged file may break and some do ("[[:"); with NDEBUG the compiler would rely on it.
+namespace scalecalc {
+struct TomlMisread {};
+}  // namespace scalecalc
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(expr) ((expr) ? void() : throw scalecalc::TomlMisread())
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include <algorithm>
 #include <tuple>
@@ -30,6 +38,8 @@ class TomlSettings {
       constexpr std::string_view kPrefix = "Error while ";
       if (what.starts_with(kPrefix)) what.remove_prefix(kPrefix.size());
       fail(span(error.source()), fmt::format("not TOML: {}", what));
+    } catch (const TomlMisread&) {
+      fail(source_.span(0), "not TOML");
     }
     std::sort(out_.begin(), out_.end(), [](const LaunchSetting& a, const LaunchSetting& b) {
       return std::tie(a.where.line, a.where.column) < std::tie(b.where.line, b.where.column);
