@@ -148,6 +148,16 @@ void put_before(std::vector<T>& of_base, std::vector<T> own) {
   of_base.insert(of_base.begin(), own.begin(), own.end());
 }
 
+/// Where the document keeps it, if it is there.
+void take_text(Fields& fields, const ConfigNode& map, std::string_view key, std::string_view& out, bool required) {
+  if (required) {
+    fields.text(key);
+  } else {
+    fields.optional_text(key);
+  }
+  if (const ConfigNode* value = map.find(key); value != nullptr) out = value->text;
+}
+
 /// A framework of one stack file.
 struct LaunchBlock {
   const ConfigNode::Entry* entry;
@@ -196,28 +206,19 @@ class BlockReader {
     return alias ? block_.entry->key : name == nullptr ? std::string_view{} : std::string_view(name->text);
   }
 
-  void text(std::string_view key, std::string_view& out, bool required) {
-    if (required) {
-      fields_.text(key);
-    } else {
-      fields_.optional_text(key);
-    }
-    if (const ConfigNode* value = node_.find(key); value != nullptr) out = value->text;
-  }
-
   void texts(LaunchFramework& out, bool required) {
-    text("title", out.title, required);
-    text("stack", out.stack, false);
+    take_text(fields_, node_, "title", out.title, required);
+    take_text(fields_, node_, "stack", out.stack, false);
     if (out.stack == "none") out.stack = {};
-    text("source", out.source, required);
-    text("command", out.command, required);
-    text("script", out.script, false);
-    text("file", out.file, false);
-    text("program", out.program, false);
-    text("configs", out.configs, false);
-    text("yours", out.yours, false);
-    text("workers", out.workers, false);
-    text("ranks", out.ranks, false);
+    take_text(fields_, node_, "source", out.source, required);
+    take_text(fields_, node_, "command", out.command, required);
+    take_text(fields_, node_, "script", out.script, false);
+    take_text(fields_, node_, "file", out.file, false);
+    take_text(fields_, node_, "program", out.program, false);
+    take_text(fields_, node_, "configs", out.configs, false);
+    take_text(fields_, node_, "yours", out.yours, false);
+    take_text(fields_, node_, "workers", out.workers, false);
+    take_text(fields_, node_, "ranks", out.ranks, false);
   }
 
   void lists(LaunchFramework& out) {
@@ -274,15 +275,10 @@ class BlockReader {
   LaunchLimit limit(const ConfigNode& item) {
     Fields fields(item, "limit", problems_);
     LaunchLimit out;
-    const auto take = [&](std::string_view key, std::string_view& into, bool required) {
-      if (required) fields.text(key);
-      if (!required) fields.optional_text(key);
-      if (const ConfigNode* value = item.find(key); value != nullptr) into = value->text;
-    };
-    take("when", out.when, true);
-    take("says", out.says, true);
-    take("source", out.source, true);
-    take("instead", out.instead, false);
+    take_text(fields, item, "when", out.when, true);
+    take_text(fields, item, "says", out.says, true);
+    take_text(fields, item, "source", out.source, true);
+    take_text(fields, item, "instead", out.instead, false);
     fields.finish();
     if (!out.when.empty() && !are_conditions(out.when)) {
       problems_.add(item.find("when")->span, fmt::format("{} is no condition", in_quotes(out.when)),
