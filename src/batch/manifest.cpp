@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "base/digest.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "batch/cases.h"
-#include "batch/digest.h"
 #include "batch/files.h"
 #include "config/catalog.h"
 #include "config/embedded_digest.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "batch/digest.h"
+#include "base/digest.h"
 #include "batch/files.h"
 #include "batch/manifest.h"
 #include "batch/row.h"

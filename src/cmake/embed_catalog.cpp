@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "base/digest.h"
 #include "base/io.h"
 #include "base/text.h"
-#include "batch/digest.h"
 #include "cmake/write_generated.h"
 #include "config/catalog.h"
 #include "config/embedded_launches.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "batch/digest.h"
+#include "base/digest.h"
 #include "config/catalog.h"
 #include "config/embedded_digest.h"
 #include "support/errors.h"

@@ -1,5 +1,6 @@
 // Computes SHA-256 with libmd, for manifests, shards and the embedded catalog.
-#include "batch/digest.h"
+
+#include "base/digest.h"
 
 #include <fmt/format.h>
 #include <sha2.h>
