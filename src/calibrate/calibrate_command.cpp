@@ -35,6 +35,7 @@ constexpr std::array kCalibrateFlags{
         "--stack", "NAME", "the software stack to fit: rows of its frameworks count (default: the chip's usual one)",
         "nemo"),
     kOnlyFlag,
+    half_flag("rows to fit to (default: of the sets that ship the fit half, of other files all)"),
     count("--folds", kFoldRange, "N", "folds of whole sources for the error on unseen runs (default 5; serving: all)",
           "5"),
     count("--next-runs", kNextRange, "N",
@@ -51,6 +52,7 @@ Calibration fit(const Arguments& arguments, MeasuredRows read, const Catalog& ca
   if (q.hardware.empty() && q.family.empty()) {
     reader.problem("--hw is missing: which chip?", "a catalog name such as h100-sxm, a YAML file, or --family nvidia");
   }
+  reader.word("--half");
   if (const auto folds = reader.count("--folds")) q.folds = static_cast<std::size_t>(*folds);
   if (const auto next = reader.count("--next-runs")) q.next_runs = static_cast<std::size_t>(*next);
   if (!read.kernels.empty() && !q.family.empty()) {
@@ -58,7 +60,7 @@ Calibration fit(const Arguments& arguments, MeasuredRows read, const Catalog& ca
   }
   q.only = row_filters(reader, arguments);
   reader.finish();
-  q.files = join(read.files, ", ");
+  q.files = read.files_and_half;
   q.rows = std::move(read.rows);
   q.kernels = std::move(read.kernels);
   return calibrate(q, catalog, stop);
@@ -78,19 +80,20 @@ ServeCalibration fit_serving(const Arguments& arguments, MeasuredRows read, cons
     reader.problem("kernels and collectives are fitted beside training runs, and there are serving figures",
                    "fit one after the other");
   }
+  reader.word("--half");
   if (const auto folds = reader.count("--folds")) q.folds = static_cast<std::size_t>(*folds);
   q.date = arguments.value("--date").value_or("");
   q.hardware = arguments.value("--hw").value_or("");
   q.stack = arguments.value("--stack").value_or("");
   q.only = serve_row_filters(reader, arguments);
   reader.finish();
-  q.files = join(read.files, ", ");
+  q.files = read.files_and_half;
   q.rows = std::move(read.serving);
   return calibrate_serving(q, catalog, stop);
 }
 
 MeasuredRows rows_to_fit(const Arguments& arguments, const Catalog& catalog) {
-  MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
+  MeasuredRows read = read_measurement_files(arguments.positionals(), asked_half(arguments), catalog);
   if (read.rl.empty()) return read;
   throw UserError(fmt::format("{} holds RL steps, and coefficients are fitted to training runs or serving figures",
                               read.files.front()),
@@ -138,7 +141,7 @@ ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
 }
 
 constexpr std::array kCalibrateCommon{
-    FlagGroup{"the fit", "--hw --family --stack --only --folds --next-runs --dump-yaml"}};
+    FlagGroup{"the fit", "--hw --family --stack --only --half --folds --next-runs --dump-yaml"}};
 
 }  // namespace
 

@@ -65,6 +65,7 @@ struct RowLayout {
 struct MeasuredFacts {
   SourceSpan where;
   std::string id, source, group, date, model;
+  std::string reference;            ///< the document a source names: "owner/name:path", "arXiv:..."; may be empty
   std::string stack;                ///< of its framework or engine, by its name in configs/stacks; see name_stacks
   std::string doubt;                ///< why its figures may not be what they seem; empty if they are
   std::optional<ModelShape> shape;  ///< absent: the catalog's model of that name
@@ -75,7 +76,6 @@ struct MeasuredFacts {
 struct Measurement : MeasuredFacts {
   std::string subset, workload, framework;
   std::string run_class;  ///< a RunClass by its name; see name_stacks
-  std::string reference;  ///< the document a source names: "owner/name:path", "arXiv:..."; may be empty
   std::int64_t mtp_layers = 0;
   std::int64_t chips_per_node = 0;       ///< 0: not said, as the two below
   std::int64_t scaleup_domain = 0;       ///< chips under one switch domain, or of one torus

@@ -45,6 +45,7 @@ struct SharedFacts {
     out.where = row.span();
     out.id = row.text("id");
     out.source = source_of(row, problems);
+    out.reference = row.optional_text("source_ref").value_or("");
     out.group = row.optional_text("group").value_or(out.source);
     out.date = row.optional_text("date").value_or("");
     if (!out.date.empty() && month_of(out.date).empty()) {

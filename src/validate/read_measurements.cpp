@@ -247,7 +247,6 @@ class RowReader {
   void run_facts() {
     shared_.read(f_, out_, problems_);
     out_.subset = f_.optional_text("subset").value_or("core");
-    out_.reference = f_.optional_text("source_ref").value_or("");
     constexpr std::array<const char*, 3> kWorkloads{"pretrain", "sft", "lora"};
     out_.workload = kWorkloads[f_.optional_word("workload", {"pretrain", "sft", "lora"}).value_or(0)];
     out_.framework = f_.optional_text("framework").value_or("");

@@ -28,7 +28,7 @@ class ServeRowReader {
     } else {
       f_.node("measured");
     }
-    for (const char* ignored : {"source_ref", "notes", "check"}) f_.node(ignored);
+    for (const char* ignored : {"notes", "check"}) f_.node(ignored);
     f_.finish();
     return std::move(out_);
   }

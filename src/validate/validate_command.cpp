@@ -20,6 +20,7 @@ struct ValidateAsked {
   std::optional<double> max_error;
   ValidateView view;
   bool ideal = false;
+  RowHalf half = RowHalf::kAll;
   std::string stack;
   std::vector<std::string> set;
 };
@@ -31,6 +32,9 @@ constexpr std::array kValidateFlags{
            "compare the memory of the fullest chip instead of the step time (default where no row has a time)")
         .key("quantity"),
     kOnlyFlag,
+    half_flag<&ValidateAsked::half>(
+        "only rows whose source is in this half of all sources (default: all): coefficients "
+        "are chosen on the fit half and judged on the other"),
     count<&ValidateAsked::view, &ValidateView::worst>(
         "--worst", kRowRange, "N", "list only the N rows with the largest errors; all rows count", "20"),
     efficiency_flag("calibrated (default): the hardware files' coefficients; ideal: the bound no run may beat")
@@ -82,7 +86,8 @@ Output validate_other(OtherRows<Kind> asked_of, ValidateAsked& asked, FlagReader
 ExitCode run_validate(const Arguments& arguments, Environment& env) {
   std::optional<std::string> verdict;
   const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {
-    MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
+    MeasuredRows read =
+        read_measurement_files(arguments.positionals(), asked_half(arguments).value_or(RowHalf::kAll), catalog);
     if (!read.kernels.empty()) {
       throw UserError(fmt::format("{} holds kernels or collectives by themselves, which are not steps",
                                   read.kernels.front().where.file.str()),
@@ -121,7 +126,7 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
   return ExitCode::kCheckFailed;
 }
 
-constexpr std::array kValidateCommon{FlagGroup{"the rows", "--only --worst --memory --max-error"},
+constexpr std::array kValidateCommon{FlagGroup{"the rows", "--only --half --worst --memory --max-error"},
                                      FlagGroup{"the coefficients", "--efficiency --stack --set"}};
 
 }  // namespace

@@ -1,7 +1,9 @@
 """Fits the serving coefficients of every chip and engine that was measured and writes the sets that predict sources held
 out better than the families' coefficients do, of three sources or more, into configs/hardware, and what came of it into docs/accuracy.md.
 
-    python3 tests/fit/serving.py ROOT SCALECALC [--date 2026-11]"""
+    python3 tests/fit/serving.py ROOT SCALECALC [--date 2026-11] [--half fit]
+
+What ships is fitted to all rows; --half fit is for choosing what to fit and how (configs/splits.yaml)."""
 import collections
 import json
 import os
@@ -13,15 +15,15 @@ import tempfile
 
 import shutil
 
-from stacks import DATE, median, percent, with_stacks, without_stacks
+from stacks import DATE, HALF, median, percent, with_stacks, without_stacks
 
 SERVE = "configs/measurements/serve.yaml"
 FEWEST_SOURCES = 3  # of fewer the fit cannot tell what is the chip's and what is one publication's
 
 
 def fit(root, binary, configs, date):
-    run = subprocess.run([binary, "calibrate", SERVE, "--date", date, "--config-dir", str(configs), "--json"], cwd=root,
-                         capture_output=True, text=True, check=True)
+    run = subprocess.run([binary, "calibrate", SERVE, "--half", HALF, "--date", date, "--config-dir", str(configs),
+                          "--json"], cwd=root, capture_output=True, text=True, check=True)
     return json.loads(run.stdout)
 
 

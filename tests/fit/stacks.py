@@ -3,8 +3,9 @@ the chips' own coefficients, then chip by chip. Factors that predict unseen runs
 into configs/efficiency; a chip's own set into configs/hardware where whole sources were held out from it and it gains
 more than its standard error over what stands without it; and what came of each fit into docs/accuracy.md.
 
-    python3 tests/fit/stacks.py ROOT SCALECALC [--date 2026-11]
+    python3 tests/fit/stacks.py ROOT SCALECALC [--date 2026-11] [--half fit]
 
+What ships is fitted to all rows; --half fit is for choosing what to fit and how (configs/splits.yaml).
 Fits start from the files without any stack's block, so the outcome does not depend on what was shipped before."""
 import collections
 import concurrent.futures
@@ -22,6 +23,7 @@ import yaml
 SETS = [f"configs/measurements/{name}.yaml" for name in ("train", "train-2", "small-steps")]
 FEWEST_RUNS = 6  # a few coefficients need a few runs; held-out error decides
 DATE = "2026-11"
+HALF = sys.argv[sys.argv.index("--half") + 1] if "--half" in sys.argv else "all"
 
 
 def load(path):
@@ -95,7 +97,7 @@ def with_stacks(text, blocks, serving=False):
     if found:
         lines[found[1]:found[1]] = new
     else:
-        at = next(i for i, line in enumerate(lines) if re.match(r"(disagreements|sources):", line))
+        at = next((i for i, line in enumerate(lines) if re.match(r"(disagreements|sources):", line)), len(lines))
         lines[at:at] = ["efficiency:", *new]
     return "\n".join(lines) + "\n"
 
@@ -116,13 +118,14 @@ def family_with_stacks(text, blocks):
     if not blocks:
         return text
     new = "\n".join(["stacks:", *(line for block in blocks for line in block)]) + "\n"
-    return text.replace("\nsources:\n", "\n" + new + "sources:\n", 1)
+    at = text.find("\nsources:\n") + 1 or len(text)
+    return text[:at] + new + text[at:]
 
 
 def fit(root, binary, configs, target, stack, date):
     """`target`: ("--hw", chip) or ("--family", name)."""
-    run = subprocess.run([binary, "calibrate", *SETS, *target, "--stack", stack, "--date", date, "--config-dir",
-                          str(configs), "--json"], cwd=root, capture_output=True, text=True)
+    run = subprocess.run([binary, "calibrate", *SETS, *target, "--half", HALF, "--stack", stack, "--date", date,
+                          "--config-dir", str(configs), "--json"], cwd=root, capture_output=True, text=True)
     if run.returncode != 0:
         return None
     found = json.loads(run.stdout)

@@ -17,6 +17,7 @@ import yaml
 TRAIN = "configs/measurements/train.yaml"
 MEMORY = "configs/measurements/memory.yaml"
 SERVE = "configs/measurements/serve.yaml"
+SPEED = ("train", "train-2", "small-steps")
 # Scored apart: what they measure, and whether coefficients are fitted to them.
 FURTHER = {"train-2": ("step time", True), "small-steps": ("step time", True), "memory-2": ("memory", False)}
 RL = "rl"
@@ -85,6 +86,27 @@ def overall_table(train, ideal):
             f"sources do not state: {s['made_to_fit']}. Runs faster than `--efficiency ideal` says is possible: "
             f"{ideal['summary']['slower_than_measured']} of {ideal['summary']['predicted']}."]
     return out
+
+
+def halves_table(root, binary):
+    """The errors of each half of all sources (configs/splits.yaml), by class of run."""
+    def line(what, s, half):
+        sources = percent(s["source_mean_abs_error"]) if "source_mean_abs_error" in s else ""
+        return [what, half, *errors(s)[:5], sources, *errors(s)[6:]]
+
+    parts = {}
+    for half in ("judge", "fit"):
+        speed = validate(root, binary, "--half", half, *(f"configs/measurements/{name}.yaml" for name in SPEED))
+        parts["step time", half] = speed["summary"]
+        parts.update({(f"step time, `{g['name']}`", half): g for g in by(speed, "class")})
+        parts["memory", half] = validate(root, binary, "--half", half, MEMORY)["summary"]
+        serving = validate(root, binary, "--half", half, SERVE)
+        parts["serving", half] = serving["summary"]
+        parts.update({(f"serving, {g['name']}", half): g for g in by(serving, "phase")})
+    order = list(dict.fromkeys(what for what, _ in parts))
+    return table(["rows of", "half", *ERRORS[:5], "sources equal", *ERRORS[6:]],
+                 [line(what, parts[what, half], half) for what in order for half in ("judge", "fit")
+                  if (what, half) in parts])
 
 
 def worst_table(document):
@@ -215,7 +237,8 @@ def main():
     path = root / "docs/accuracy.md"
     text = path.read_text(encoding="utf-8")
     wanted = text
-    for name, rows in (("overall", overall_table(train, ideal)), ("chips", group_table(train, "chip")),
+    for name, rows in (("overall", overall_table(train, ideal)), ("halves", halves_table(root, binary)),
+                       ("chips", group_table(train, "chip")),
                        ("frameworks", group_table(train, "framework")), ("precisions", group_table(train, "precision")),
                        ("worst", worst_table(train)), ("left-out", left_out_table(train, memory)),
                        ("memory", memory_tables(memory)), ("further", further_tables(further, rl)),
