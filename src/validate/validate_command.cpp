@@ -116,6 +116,9 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
       verdict = objection(found.summary.mean_abs, asked.max_error);
       output = validate_output(found, question, asked.view);
     }
+    if (asked.half != RowHalf::kAll) {
+      output.title += fmt::format(" of the {} half", kRowHalfNames.at(static_cast<std::size_t>(asked.half)));
+    }
     note_sets(arguments, output.assumptions);
     return with_query(std::move(output), arguments, {answered(asked)});
   });
