@@ -483,12 +483,32 @@ class TrainingFitter final : CrossFit {
                        [](const auto& fitted) { return lower_case(fitted.row.precision).starts_with("fp16"); });
   }
 
+  /// Whether the chip computes in that format; a family's chips may.
+  bool computes_in(std::size_t format) const {
+    return hw_ == nullptr || format == kDTypeCount || hw_->matmul_peak[format].has_value();
+  }
+  bool computes_in(DType format) const { return computes_in(static_cast<std::size_t>(format)); }
+
+  bool has_format_of(const CoefficientSlot& slot) const {
+    if (slot.path == "block_scaled") return computes_in(DType::kFp8) || computes_in(DType::kFp4);
+    return computes_in(slot.format);
+  }
+
+  /// Whether the fit says of the coefficient what the chip's file, or no factor at all, does not say.
+  bool is_worth_writing(const FittedCoefficient& c, const CoefficientSlot& slot) const {
+    if (c.moved) return true;
+    if (hw_ == nullptr) return c.factor != 1;
+    return c.after != slot.value(hw_->efficiency) || c.error_after != slot.error(hw_->efficiency);
+  }
+
   void write() {
     const bool factors = !q_.family.empty();
     std::vector<WrittenCoefficient> written;
-    for (const FittedCoefficient& c : out_.coefficients) {
+    for (std::size_t i = 0; i < out_.coefficients.size(); ++i) {
+      const FittedCoefficient& c = out_.coefficients[i];
+      if (!is_worth_writing(c, *fit_->slots()[i])) continue;
       if (c.path != "attention_forward") {
-        written.push_back({c.path, factors ? c.factor : c.after, c.error_after});
+        if (has_format_of(*fit_->slots()[i])) written.push_back({c.path, factors ? c.factor : c.after, c.error_after});
         if (c.path == "matmul.bf16" && trains_in_fp16()) {
           constexpr auto kFp16 = static_cast<std::size_t>(DType::kFp16);
           const double before = factors ? 1 : observed_base().matmul[kFp16].value;

@@ -176,6 +176,24 @@ TEST(Calibrate, ItsBlockIsReadByTheLoader) {
   EXPECT_NE(hw.efficiency.matmul[bf16].value, usual.matmul[bf16].value) << "kernels alone keep their coefficients";
 }
 
+/// A coefficient that stays what the chip's file says is inherited, and not written again under the stack.
+TEST(Calibrate, WritesWhatTheMeasurementsSayAlone) {
+  const Catalog catalog;
+  const Calibration c = calibrate({.rows = runs_with(kSlower), .hardware = "h100-sxm"}, catalog);
+  const std::string block = write_yaml(c.block);
+  std::size_t written = 0, left_out = 0;
+  for (const FittedCoefficient& coefficient : c.coefficients) {
+    if (coefficient.path.find('.') != std::string::npos) continue;
+    const bool found = block.find(" " + coefficient.path + ": {") != std::string::npos;
+    if (coefficient.moved) {
+      EXPECT_TRUE(found) << coefficient.path << "\n" << block;
+    }
+    (found ? written : left_out) += 1;
+  }
+  EXPECT_GT(written, 0U);
+  EXPECT_GT(left_out, 0U) << block;
+}
+
 /// A chip has one set for each software: runs of another stack teach nothing about this one.
 TEST(Calibrate, FitsTheRunsOfOneStack) {
   std::vector<Measurement> rows = runs_with(kSlower);
