@@ -15,7 +15,7 @@ namespace scalecalc {
 
 class HardwareReading {
  public:
-  /// `sources` is the file's `sources:` map, or null.
+  /// `sources` is the file's `sources:` map, or null; it goes over what configs/sources.yaml says.
   HardwareReading(HardwareSpec& spec, const ConfigNode* sources, Problems& found);
 
   /// The references behind the block's `source:` tags; a block without one, and an unknown tag, is a problem.

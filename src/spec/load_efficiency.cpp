@@ -44,10 +44,8 @@ class CoefficientReader {
     } else if (!said || one.has("value")) {
       out.value = one.quantity("value", kind, range);
     }
-    out.error = one.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(said ? out.error : 0);
     out.typed = said;
-    const std::string_view otherwise = said && manner_.source.empty() ? "command line" : manner_.source;
-    out.source = otherwise.empty() ? one.text("source") : one.optional_text("source").value_or(std::string(otherwise));
+    read_error_and_source(one, out);
     one.optional_text("note");
     one.finish();
     given_.push_back(key);
@@ -74,6 +72,15 @@ class CoefficientReader {
   static bool typed(const ConfigNode& node) {
     return std::any_of(node.entries.begin(), node.entries.end(),
                        [](const ConfigNode::Entry& entry) { return entry.value.span.file.str() == "<command line>"; });
+  }
+
+  /// Of a coefficient that --set alone gives, those of the level that it replaces stay.
+  void read_error_and_source(Fields& one, Coefficient& out) const {
+    const bool inherits = out.typed && !one.has("source") && manner_.source.empty();
+    out.error = one.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(inherits ? out.error : 0);
+    if (inherits) return;
+    out.source =
+        manner_.source.empty() ? one.text("source") : one.optional_text("source").value_or(std::string(manner_.source));
   }
 
   void missing(const char* key) {
@@ -259,6 +266,7 @@ Family read_family(const ConfigNode& document, Problems& problems) {
   base.fields().text("title");
   base.fields().text_list("aliases");
   base.fields().node("sources");
+  base.fields().node("architectures");
   base.fields().node("stacks");
   base.fields().optional_text("note");
   out.efficiency.stack = base.fields().text("stack");
@@ -268,8 +276,33 @@ Family read_family(const ConfigNode& document, Problems& problems) {
   out.efficiency.basis = fmt::format("{} ({})", base.fields().text("basis"), date);
   read_all(base, out.efficiency);
   base.fields().finish();
-  out.efficiency.confidence = fmt::format("the {} family's defaults", out.name);
   return out;
+}
+
+/// `inherits: family` is of rates that are not the data sheet's, to which what was measured of it does not apply.
+bool inherits_architecture(const ConfigNode* own) {
+  const ConfigNode* said = own == nullptr ? nullptr : own->find("inherits");
+  return said == nullptr || said->text != "family";
+}
+
+/// Reads what the chips of one architecture share from the family's file and returns which coefficients that are.
+std::vector<std::string> read_architecture(const ConfigNode& family, HardwareSpec& hw, Problems& problems) {
+  const ConfigNode* all = family.find("architectures");
+  const ConfigNode* shared = all == nullptr || hw.architecture.empty() ? nullptr : all->find(hw.architecture);
+  if (shared == nullptr) return {};
+  CoefficientReader reader(*shared, fmt::format("architectures.{}", hw.architecture), problems, {});
+  read_all(reader, hw.efficiency);
+  reader.fields().finish();
+  return reader.given();
+}
+
+/// Says which level each coefficient is of: "hbm of this chip; the rest the nvidia family's defaults".
+std::string confidence_of(const std::vector<std::string>& own, const std::vector<std::string>& shared,
+                          const std::string& architecture, const std::string& family) {
+  std::string out;
+  if (!own.empty()) out += join_and(own) + " of this chip; ";
+  if (!shared.empty()) out += fmt::format("{} of its architecture, {}; ", join_and(shared), architecture);
+  return fmt::format("{}{}the {} family's defaults", out, out.empty() ? "" : "the rest ", family);
 }
 
 /// Other names of a stack that the catalog knows; a stack of a user's own needs no file.
@@ -347,17 +380,19 @@ void load_efficiency(const ConfigNode& family, const ConfigNode* own, const Cata
                      Problems& problems) {
   const Family base = read_family(family, problems);
   hw.efficiency = base.efficiency;
+  std::vector<std::string> shared;
+  if (inherits_architecture(own)) shared = read_architecture(family, hw, problems);
+  std::vector<std::string> given;
   const ConfigNode* stacks = nullptr;
   if (own != nullptr) {
     CoefficientReader chip(*own, "efficiency", problems, {});
     stacks = chip.fields().node("stacks");
+    chip.fields().optional_word("inherits", {"architecture", "family"});
     read_all(chip, hw.efficiency);
     chip.fields().finish();
-    if (!chip.given().empty()) {
-      hw.efficiency.confidence =
-          fmt::format("{} of this chip; the rest the {} family's defaults", join_and(chip.given()), base.name);
-    }
+    given = chip.given();
   }
+  hw.efficiency.confidence = confidence_of(given, shared, hw.architecture, base.name);
   hw.stacks = {{.name = base.efficiency.stack, .frameworks = {}, .efficiency = hw.efficiency}};
   read_stacks(family.find("stacks"), StackBasis::kFamily, own, hw, problems);
   read_stacks(stacks, StackBasis::kChip, own, hw, problems);

@@ -237,8 +237,26 @@ bool related(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+namespace {
+
+/// The references that files of the catalog share: configs/sources.yaml.
+const std::map<std::string, std::string>& shared_sources() {
+  static const std::map<std::string, std::string> kShared = [] {
+    std::map<std::string, std::string> out;
+    for (const EmbeddedFile& file : embedded_catalog()) {
+      if (file.path != "sources.yaml") continue;
+      const ConfigNode document = document_of(file);
+      for (const ConfigNode::Entry& entry : document.find("sources")->entries) out[entry.key] = entry.value.text;
+    }
+    return out;
+  }();
+  return kShared;
+}
+
+}  // namespace
+
 HardwareReading::HardwareReading(HardwareSpec& spec, const ConfigNode* sources, Problems& found)
-    : hw(spec), problems(found) {
+    : hw(spec), problems(found), tags_(shared_sources()) {
   if (sources == nullptr) return;
   if (sources->kind != ConfigNode::Kind::kMap) {
     problems.add(sources->span, "sources must map a tag to a reference");

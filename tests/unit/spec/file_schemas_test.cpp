@@ -234,11 +234,32 @@ TEST(FileSchemas, OfModels) {
   expect_schema("model", "A model file of scalecalc", place, true);
 }
 
+/// The chip with the coefficients of its family's file, which has them all, as its own and as those of a stack.
+ConfigNode with_all_coefficients(ConfigNode chip, const ConfigNode& family) {
+  ConfigNode own{.kind = ConfigNode::Kind::kMap};
+  for (const ConfigNode::Entry& entry : family.entries) {
+    const bool is_block = entry.key == "stacks" || entry.key == "architectures" || entry.key == "sources";
+    if (entry.value.kind == ConfigNode::Kind::kMap && !is_block) own.entries.push_back(entry);
+  }
+  ConfigNode stacks{.kind = ConfigNode::Kind::kMap};
+  stacks.entries.push_back({"megatron", {}, own});
+  own.entries.push_back({"stacks", {}, stacks});
+  for (ConfigNode::Entry& entry : chip.entries) {
+    if (entry.key == "efficiency") entry.value = own;
+  }
+  return chip;
+}
+
 TEST(FileSchemas, OfHardware) {
   Place place;
   const Catalog catalog;
   for (const fs::path& path : files_in("hardware")) {
     record(read_file(path), place, [&](const ConfigNode& d) { load_hardware(d, catalog, Unpublished::kAllowed); });
+  }
+  const ConfigNode chip = catalog.load(CatalogKind::kHardware, "h100-sxm");
+  for (const fs::path& path : files_in("efficiency")) {
+    record(with_all_coefficients(chip, read_file(path)), place,
+           [&](const ConfigNode& d) { load_hardware(d, catalog); });
   }
   expect_schema("hardware", "A hardware file of scalecalc", place, true);
 }
