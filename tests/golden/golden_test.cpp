@@ -1,5 +1,6 @@
 // Every transcript in this directory says what the program prints. SCALECALC_UPDATE_GOLDEN=1 writes what it prints now
 // into the files; read the difference before keeping it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "config/catalog.h"
 #include "golden/select.h"
 #include "golden/transcript.h"
 
@@ -90,6 +92,24 @@ TEST(Transcripts, HaveTwoWholeDocumentsOfAKindAtMost) {
   for (const auto& [schema, transcripts] : whole) {
     EXPECT_LE(transcripts.size(), 2U) << schema << ": " << testing::PrintToString(transcripts);
   }
+}
+
+/// golden_tests is linked with the frozen files in the place of the live ones (tests/CMakeLists.txt), and reads them
+/// all.
+TEST(FrozenCatalog, IsTheOneOfTheTranscripts) {
+  const fs::path frozen = directory() / "catalog";
+  std::size_t asked = 0;
+  for (const EmbeddedFile& file : embedded_catalog()) {
+    if (!fs::exists(frozen / file.path)) continue;
+    EXPECT_EQ(text_of(file), read(frozen / file.path)) << file.path;
+    const bool chip = file.path.starts_with("hardware/");
+    if (!chip && !file.path.starts_with("models/")) continue;
+    Transcript transcript;
+    transcript.cases = {{fmt::format("scalecalc {} {} --json", chip ? "hw" : "model", file.name), {}, "", "", 0}};
+    EXPECT_EQ(run_transcript(transcript).front().exit, 0) << file.path;
+    ++asked;
+  }
+  EXPECT_GT(asked, 30U);
 }
 
 TEST(Transcript, KeepsItselfWhenWrittenAgain) {
