@@ -6,12 +6,17 @@
 namespace scalecalc {
 struct TomlMisread {};
 }  // namespace scalecalc
+#pragma GCC diagnostic push
+#ifndef __clang__  // which has no such warning
+#pragma GCC diagnostic ignored "-Wterminate"
+#endif
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expr) ((expr) ? void() : throw scalecalc::TomlMisread())
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
+#pragma GCC diagnostic pop
 
 #include <algorithm>
 #include <tuple>
