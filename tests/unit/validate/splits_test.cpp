@@ -25,7 +25,8 @@ class PublicationOf : public testing::Test {
 };
 
 TEST_F(PublicationOf, IsARepositoryAPaperOrASite) {
-  EXPECT_EQ((*this)(from("README, table 2; NVIDIA/Megatron-LM@f2e5db402c:images/model_table.png")), "nvidia/megatron-lm");
+  EXPECT_EQ((*this)(from("README, table 2; NVIDIA/Megatron-LM@f2e5db402c:images/model_table.png")),
+            "nvidia/megatron-lm");
   EXPECT_EQ((*this)(from("Table 1; arXiv:2104.04473 Table 1; also NVIDIA/Megatron-LM images")), "arxiv:2104.04473");
   EXPECT_EQ((*this)(from("Pope et al. (arXiv 2211.05102, MLSys 2023)")), "arxiv:2211.05102");
   EXPECT_EQ((*this)(from("blog; https://arxiv.org/abs/2401.10241.")), "arxiv:2401.10241");
