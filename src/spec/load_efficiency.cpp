@@ -20,6 +20,7 @@ struct Manner {
   bool typed_only = false;       ///< those that --set changed, and no other
   bool factors = false;          ///< what they are multiplied by, and not their values
   bool either = false;           ///< one or the other
+  bool inherits = false;         ///< what --set alone gives keeps error and source of the level below
   std::string_view source = {};  ///< of those that name none
 };
 
@@ -74,9 +75,8 @@ class CoefficientReader {
                        [](const ConfigNode::Entry& entry) { return entry.value.span.file.str() == "<command line>"; });
   }
 
-  /// Of a coefficient that --set alone gives, those of the level that it replaces stay.
   void read_error_and_source(Fields& one, Coefficient& out) const {
-    const bool inherits = out.typed && !one.has("source") && manner_.source.empty();
+    const bool inherits = manner_.inherits && out.typed && !one.has("source");
     out.error = one.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(inherits ? out.error : 0);
     if (inherits) return;
     out.source =
@@ -315,7 +315,7 @@ std::vector<std::string> frameworks_of(const std::string& stack, const std::vect
 /// What --set gives in the chip's own block was said last and holds for every stack.
 void read_typed(const ConfigNode& own, Efficiency& out) {
   Problems reported_before;
-  CoefficientReader typed(own, "efficiency", reported_before, {.typed_only = true});
+  CoefficientReader typed(own, "efficiency", reported_before, {.typed_only = true, .inherits = true});
   read_all(typed, out);
 }
 
@@ -385,7 +385,7 @@ void load_efficiency(const ConfigNode& family, const ConfigNode* own, const Cata
   std::vector<std::string> given;
   const ConfigNode* stacks = nullptr;
   if (own != nullptr) {
-    CoefficientReader chip(*own, "efficiency", problems, {});
+    CoefficientReader chip(*own, "efficiency", problems, {.inherits = true});
     stacks = chip.fields().node("stacks");
     chip.fields().optional_word("inherits", {"architecture", "family"});
     read_all(chip, hw.efficiency);
