@@ -78,12 +78,12 @@ AskedMatmul random_matmul() {
 }
 
 /// Indices of a dimension that a chip holds.
-struct Range {
+struct MatmulRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
-Range part(const Mesh& mesh, const AxisList& axes, std::int64_t size, const Coordinates& chip) {
+MatmulRange part(const Mesh& mesh, const AxisList& axes, std::int64_t size, const Coordinates& chip) {
   std::int64_t index = 0;
   for (const std::uint8_t axis : axes) index = index * mesh.axes[axis].size + chip[axis];
   const std::int64_t width = size / mesh.ways(axes);
@@ -100,8 +100,8 @@ Boxes boxes(const ShardingTables& tables, const ShardedArray& array, const Shard
   Boxes out;
   for (std::size_t d = 0; d < array.dims.size(); ++d) {
     const std::int64_t size = tables.dims[array.dims[d]].size;
-    const Range a = part(tables.mesh, from.cut[d], size, holder);
-    const Range b = part(tables.mesh, to.cut[d], size, chip);
+    const MatmulRange a = part(tables.mesh, from.cut[d], size, holder);
+    const MatmulRange b = part(tables.mesh, to.cut[d], size, chip);
     out.wanted *= static_cast<double>(b.end - b.begin);
     out.held *= static_cast<double>(std::max<std::int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin)));
   }
