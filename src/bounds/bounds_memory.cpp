@@ -9,7 +9,8 @@
 #include "base/units.h"
 #include "bounds/bound_inputs.h"
 #include "cost/step.h"
-#include "model/sharding.h"
+#include "plan/layout_rules.h"
+#include "rules/bound_inputs.h"
 
 namespace scalecalc {
 namespace {
@@ -206,15 +207,12 @@ class MemoryRules {
     out.fsdp = fix.fsdp.value_or(data % out.dp == 0 ? data / out.dp : 1);
     const auto sequences = static_cast<std::int64_t>(workload.batch_seqs);
     if (out.chips() != chips || sequences < data) return std::nullopt;
-    if (!undivided_heads(*in_.model(), out.tp).empty() || !undivided_widths(*in_.model(), out.tp).empty()) {
-      return std::nullopt;
-    }
-    if (out.ep > 1 &&
-        (!in_.model()->moe || in_.model()->moe->experts % out.ep != 0 || out.data() * out.cp * out.tp % out.ep != 0)) {
-      return std::nullopt;
-    }
+    const RuleSubject subject{.model = in_.model(), .workload = &workload, .chips = chips};
+    const auto illegal = [&] { return first_broken(subject, out, reads::kDegrees) != nullptr; };
+    out.sp = out.tp > 1;
+    if (illegal()) out.sp = false;
+    if (illegal()) return std::nullopt;
     out.grad_accum = sequences / data;
-    out.sp = out.tp > 1 && workload.seq / out.cp % out.tp == 0;
     out.zero = 3;
     out.remat = Remat::kFull;
     out.schedule = out.pp > 1 ? Schedule::k1F1B : Schedule::kNone;

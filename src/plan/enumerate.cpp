@@ -1,23 +1,16 @@
-// Enumerates the families of layouts and their members, for the search. Divisibility rules are those of the launchers
-// a plan must start in: Megatron-LM validate_args (heads, KV heads, sequence, microbatches, experts) and torchtitan's
-// and MaxText's mesh rules, which agree on them.
+// Walks the legal layouts of a request for the planner, and counts what it cut. What is legal the rows of
+// plan/layout_rules.h say: each is asked where the last dimension that it reads is decided, or its legal values are all
+// that is walked.
 #include "plan/enumerate.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/divisors.h"
-#include "model/sharding.h"
 #include "plan/ways_to_fit.h"
 
 namespace scalecalc {
 namespace {
-
-bool is_attention(MixerKind mixer) { return attends(mixer); }
-
-bool within(const std::optional<std::int64_t>& fix, const std::optional<std::int64_t>& max, std::int64_t value) {
-  return (!fix || *fix == value) && (!max || value <= *max);
-}
 
 void sort_unique(std::vector<std::int64_t>& values) {
   std::sort(values.begin(), values.end());
@@ -27,7 +20,12 @@ void sort_unique(std::vector<std::int64_t>& values) {
 }  // namespace
 
 Space::Space(const PlanRequest& request, SearchStats& stats)
-    : request_(request), stats_(stats), facts_(request), dealer_(*request.model, request.workload.runtime.stages) {
+    : request_(request),
+      subject_{.model = request.model, .workload = &request.workload},
+      stats_(stats),
+      facts_(request),
+      dealer_(*request.model, request.workload.runtime.stages),
+      overlap_pinned_(request.fix.ep_overlap || !request.max.ep_overlap.value_or(true)) {
   if (refused(FactGroup::kQuestion, Layout{})) return;
   for (std::size_t s = 0; s < request.slices.size(); ++s) tensor(s);
 }
@@ -42,14 +40,10 @@ void Space::tensor(std::size_t slice) {
   const std::int64_t chips = request_.slices[slice].chips;
   Family family{.slice = slice};
   for (const std::int64_t tp : divisors(chips)) {
+    family.layout = {.tp = tp};
     if (!within(request_.fix.tp, request_.max.tp, tp)) {
       cut(Reject::kPinned);
-    } else if (!undivided_heads(*request_.model, tp).empty()) {
-      cut(Reject::kHeads);
-    } else if (!undivided_widths(*request_.model, tp).empty()) {
-      cut(Reject::kWidth);
-    } else {
-      family.layout.tp = tp;
+    } else if (!broken<RuleStage::kTensor>(family.layout, stats_)) {
       context(family, chips / tp);
     }
   }
@@ -57,12 +51,10 @@ void Space::tensor(std::size_t slice) {
 
 void Space::context(Family& family, std::int64_t chips) {
   for (const std::int64_t cp : divisors(chips)) {
+    family.layout.cp = cp;
     if (!within(request_.fix.cp, request_.max.cp, cp)) {
       cut(Reject::kPinned);
-    } else if (cp > 1 && request_.workload.seq % (2 * cp) != 0) {
-      cut(Reject::kSequence);  // causal load balancing cuts the sequence into 2 cp pieces
-    } else {
-      family.layout.cp = cp;
+    } else if (!broken<RuleStage::kContext>(family.layout, stats_)) {
       family.splits = &splits_of(chips / cp);
       if (!family.splits->empty()) context_communication(family);
     }
@@ -76,29 +68,13 @@ void Space::context_communication(Family& family) {
     return experts(family);
   }
   for (const CpComm comm : {CpComm::kAllGather, CpComm::kRing, CpComm::kUlysses}) {
+    family.layout.cp_comm = comm;
     if (fix && *fix != comm) {
       cut(Reject::kPinned);
-    } else if (!exchanges(comm, family.layout)) {
-      cut(Reject::kContext);
-    } else {
-      family.layout.cp_comm = comm;
+    } else if (!broken<RuleStage::kExchange>(family.layout, stats_)) {
       experts(family);
     }
   }
-}
-
-/// A ring needs keys and values to pass on; Ulysses gives every rank whole heads, so it needs layers of plain attention
-/// whose heads divide by the ranks of both dimensions.
-bool Space::exchanges(CpComm comm, const Layout& layout) const {
-  const auto any = [&](auto&& has) {
-    return std::any_of(request_.model->kinds.begin(), request_.model->kinds.end(), has);
-  };
-  switch (comm) {
-    case CpComm::kAllGather: return true;
-    case CpComm::kRing: return any([](const LayerKind& k) { return is_attention(k.mixer); });
-    case CpComm::kUlysses: break;
-  }
-  return all_plain_attention(*request_.model) && undivided_heads(*request_.model, layout.tp * layout.cp).empty();
 }
 
 const std::vector<Split>& Space::splits_of(std::int64_t chips) {
@@ -107,35 +83,21 @@ const std::vector<Split>& Space::splits_of(std::int64_t chips) {
   for (const std::int64_t pp : divisors(chips)) {
     if (!within(request_.fix.pp, request_.max.pp, pp)) {
       cut(Reject::kPinned);
-    } else if (pp > request_.model->layers()) {
-      cut(Reject::kStages);
-    } else {
+    } else if (!broken<RuleStage::kStages>({.pp = pp}, stats_)) {
       batch(pp, chips / pp, at->second);
     }
   }
   return at->second;
 }
 
-/// Sequences per data rank: the count just below and just above the batch asked for, if near enough.
 void Space::batch(std::int64_t pp, std::int64_t data, std::vector<Split>& out) {
   if (!data_allowed(data)) return cut(Reject::kPinned);
-  const double wanted = request_.workload.batch_seqs;
-  const double tolerance = request_.workload.batch_tolerance;
-  const double each = wanted / static_cast<double>(data);
-  if (std::ceil(each - 1e-9) < 1 || wanted * (1 + tolerance) < static_cast<double>(data)) {
-    return cut(Reject::kBatchSmall);
-  }
-  bool any = false;
-  const auto low = static_cast<std::int64_t>(std::floor(each + 1e-9));
-  const auto high = static_cast<std::int64_t>(std::ceil(each - 1e-9));
-  for (const std::int64_t sequences : {low, high}) {
-    if (sequences < 1 || (sequences == high && high == low && any)) continue;
-    if (std::abs(static_cast<double>(sequences * data) - wanted) > tolerance * wanted) continue;
-    any = true;
-    pipelines(pp);
-    if (!pipelines_.at(pp).all.empty()) out.push_back({pp, data, sequences});
-  }
-  if (!any) cut(Reject::kBatchUneven);
+  if (broken<RuleStage::kBatch>({.dp = data, .pp = pp}, stats_)) return;
+  const RankShares shares = rank_shares(request_.workload, data);
+  if (shares.count == 0) return cut(Reject::kBatchUneven);
+  pipelines(pp);
+  if (pipelines_.at(pp).all.empty()) return;
+  for (const std::int64_t sequences : shares) out.push_back({pp, data, sequences});
 }
 
 bool Space::data_allowed(std::int64_t data) const {
@@ -163,20 +125,13 @@ void Space::experts(Family& family) {
       family.layout.etp = etp;
       if (!within(fix.ep, max.ep, ep) || !within(fix.etp, max.etp, etp)) {
         cut(Reject::kPinned);
-      } else if (moe.d_ff % etp != 0 || std::none_of(family.splits->begin(), family.splits->end(), [&](const Split& s) {
-                   return experts_divide(family.layout, s);
-                 })) {
-        cut(Reject::kExperts);
-      } else {
-        sequence_sharding(family);
+      } else if (!broken<RuleStage::kExperts>(family.layout, stats_)) {
+        const bool fold = std::any_of(family.splits->begin(), family.splits->end(),
+                                      [&](const Split& s) { return experts_fold(family.layout, s.data); });
+        fold ? sequence_sharding(family) : cut(Reject::kExperts);
       }
     }
   }
-}
-
-/// The expert group folds over the data, context and (with etp = 1) tensor ranks.
-bool Space::experts_divide(const Layout& layout, const Split& split) const {
-  return split.data * layout.cp * (layout.tp / layout.etp) % layout.ep == 0;
 }
 
 void Space::sequence_sharding(Family& family) {
@@ -188,14 +143,8 @@ void Space::sequence_sharding(Family& family) {
       cut(Reject::kPinned);
       continue;
     }
-    if (sp && (request_.workload.seq / l.cp) % l.tp != 0) {
-      cut(Reject::kSequence);
-      continue;
-    }
-    // Expert routing works on sequence shards: Megatron-LM requires them when both tensor and expert ranks exist.
-    if (!sp && l.tp > 1 && l.ep > 1) continue;
     l.sp = sp;
-    if (!refused(FactGroup::kInner, l)) microbatches(family);
+    if (!broken<RuleStage::kInner>(l, stats_) && !refused(FactGroup::kInner, l)) microbatches(family);
   }
 }
 
@@ -213,7 +162,7 @@ void Space::microbatches(Family& family) {
     std::vector<std::int64_t>& sizes = scratch_[1];
     of_splits.clear();
     for (const Split& split : *family.splits) {
-      if (experts_divide(l, split)) of_splits.push_back(split.sequences);
+      if (experts_fold(l, split.data)) of_splits.push_back(split.sequences);
     }
     sort_unique(of_splits);
     sizes.clear();
@@ -281,16 +230,8 @@ void Space::schedules(std::int64_t pp, std::vector<Pipeline>& out) {
       cut(Reject::kPinned);
       continue;
     }
-    if (schedule != Schedule::kInterleaved) {
-      if (!plain) {
-        cut(Reject::kPinned);
-      } else if (schedule == Schedule::kDualPipe && pp % 2 != 0) {
-        cut(Reject::kStages);
-      } else {
-        offer({schedule, 1}, pp, out);
-      }
-    }
-    if (gpipe || schedule == Schedule::kInterleaved) chunked(schedule, pp, out);
+    if (takes_one_chunk(schedule)) plain ? offer({schedule, 1}, pp, out) : cut(Reject::kPinned);
+    if (takes_chunks(schedule)) chunked(schedule, pp, out);
   }
 }
 
@@ -315,6 +256,8 @@ void Space::count_alike(Pipelines& pipelines) const {
 
 /// The pipeline with its layers dealt in every way worth trying that the stack runs, or as pinned.
 void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out) {
+  Layout layout{.pp = pp, .vpp = pipeline.vpp, .schedule = pipeline.schedule};
+  if (broken<RuleStage::kPipeline>(layout, stats_)) return;
   const std::optional<ChunkEnds>& pinned = request_.fix.split;
   std::vector<ChunkEnds> ways{pinned.value_or(ChunkEnds{})};
   if (!may_choose_ends(pipeline.schedule, pipeline.vpp)) {
@@ -325,12 +268,8 @@ void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out
     ways.insert(ways.end(), at->second.begin(), at->second.end());
   }
   for (const ChunkEnds& ends : ways) {
-    pipeline.split = ends;
-    if (ends.chosen() && dealer_.deal(pp, pipeline.vpp, ends).empty()) {
-      cut(Reject::kStages);
-      continue;
-    }
-    const Layout layout{.pp = pp, .vpp = pipeline.vpp, .schedule = pipeline.schedule, .split = ends};
+    layout.split = pipeline.split = ends;
+    if (ends.chosen() && broken<RuleStage::kPipeline>(layout, stats_)) continue;
     if (refused(FactGroup::kPipeline, layout)) continue;
     pipeline.facts = facts_.pipeline(layout);
     pipeline.stages = {};  // not those of the ends before
@@ -344,57 +283,11 @@ void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out
   }
 }
 
-/// Chunks must divide the layers, or the layers with embedding, head and MTP modules counted as one each.
 void Space::chunked(Schedule schedule, std::int64_t pp, std::vector<Pipeline>& out) {
-  const std::int64_t layers = request_.model->layers();
-  const std::int64_t with_ends = layers + 2 + request_.model->mtp_layers;
-  for (std::int64_t vpp = 2; pp * vpp <= with_ends; ++vpp) {
-    const std::int64_t chunks = pp * vpp;
-    if (!within(request_.fix.vpp, request_.max.vpp, vpp)) {
-      cut(Reject::kPinned);
-    } else if (chunks > layers + 2 || (layers % chunks != 0 && with_ends % chunks != 0 && (layers + 2) % chunks != 0)) {
-      cut(Reject::kStages);
-    } else {
-      offer({schedule, vpp}, pp, out);
-    }
+  const std::int64_t most = request_.model->layers() + 2 + request_.model->mtp_layers;
+  for (std::int64_t vpp = 2; pp * vpp <= most; ++vpp) {
+    within(request_.fix.vpp, request_.max.vpp, vpp) ? offer({schedule, vpp}, pp, out) : cut(Reject::kPinned);
   }
-}
-
-bool Space::place(const Split& split, Layout& layout, SearchStats& stats) const {
-  const std::int64_t micro = layout.micro_batch_seqs;
-  if (split.sequences % micro != 0) return false;  // another family's member
-  if (!experts_divide(layout, split)) {
-    ++stats.rejected[static_cast<std::size_t>(Reject::kExperts)];
-    return false;
-  }
-  layout.pp = split.pp;
-  layout.dp = split.data;
-  layout.grad_accum = split.sequences / micro;
-  if (within(request_.fix.grad_accum, request_.max.grad_accum, layout.grad_accum)) return true;
-  ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
-  return false;
-}
-
-/// Microbatches that visit a stage's chunks in turn must come in groups of pp; DualPipe feeds as many from either end
-/// and needs at least pp of them from each (the DualPipe implementation's own checks).
-bool Space::runs(const Pipeline& pipeline, const Layout& layout, std::uint64_t count, SearchStats& stats) const {
-  const bool interleaves = pipeline.vpp == 1 || layout.grad_accum % layout.pp == 0;
-  const bool pairs =
-      pipeline.schedule != Schedule::kDualPipe || (layout.grad_accum % 2 == 0 && layout.grad_accum >= 2 * layout.pp);
-  if (interleaves && pairs) return true;
-  stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)] += count;
-  return false;
-}
-
-/// Only expert ranks exchange, and there must be a second microbatch to compute meanwhile. DualPipe always does it.
-bool Space::expert_overlap(bool on, const Layout& layout, std::uint64_t count, SearchStats& stats) const {
-  const bool dual = layout.schedule == Schedule::kDualPipe;
-  if (layout.ep == 1) return !on;
-  const bool runs = dual ? on : !on || layout.grad_accum > 1;
-  const bool pinned = request_.fix.ep_overlap.value_or(on) != on || (on && !request_.max.ep_overlap.value_or(true));
-  if (runs && pinned) stats.rejected[static_cast<std::size_t>(Reject::kPinned)] += count;
-  if (!runs && on && request_.fix.ep_overlap) stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)] += count;
-  return runs && !pinned;
 }
 
 std::vector<StateSharding> Space::shardings(const Branch& member, SearchStats& stats) const {
@@ -404,21 +297,19 @@ std::vector<StateSharding> Space::shardings(const Branch& member, SearchStats& s
   const std::int64_t data = branch.dp;
   std::vector<StateSharding> out;
   const bool asked = facts_.on_sharding(member.facts) != 0;
+  Layout tried = branch;
   const auto offer = [&](std::uint8_t zero, std::int64_t fsdp) {
     if (!within(fix.zero, max.zero, zero) || !within(fix.fsdp, max.fsdp, fsdp) ||
         !within(fix.dp, max.dp, data / fsdp)) {
       ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
       return;
     }
-    const std::int64_t expert_ranks = fsdp * branch.cp * (branch.tp / branch.etp);
-    if ((zero == 3 || fsdp > 1) && branch.ep > 1 && expert_ranks % branch.ep != 0) {
-      ++stats.rejected[static_cast<std::size_t>(Reject::kExperts)];
-      return;
-    }
+    tried.zero = zero;
+    tried.fsdp = fsdp;
+    tried.dp = data / fsdp;
+    if (broken<RuleStage::kSharding>(tried, stats)) return;
     if (asked) {
-      if (const auto fact = stack_refusal(request_, FactGroup::kSharding, sharded(branch, {zero, fsdp}))) {
-        return stats.refuse(*fact);
-      }
+      if (const auto fact = stack_refusal(request_, FactGroup::kSharding, tried)) return stats.refuse(*fact);
     }
     out.push_back({zero, fsdp});
   };

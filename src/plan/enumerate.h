@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cost/pipeline.h"
+#include "plan/layout_rules.h"
 #include "plan/request.h"
 #include "plan/stack_verdicts.h"
 
@@ -93,11 +94,11 @@ class Space {
       if (!place(split, layout, stats)) continue;
       const std::array<FactSet, kOverlaps.size()> ranks = facts_on_ranks(inner, layout);
       for (const Pipeline& pipeline : pipelines_.at(split.pp).all) {
-        if (!runs(pipeline, layout, 1, stats)) continue;
         enter(pipeline, branch);
+        if (broken<RuleStage::kMembers>(layout, stats)) continue;
         for (const bool overlap : kOverlaps) {
-          if (!expert_overlap(overlap, layout, 1, stats)) continue;
           layout.ep_overlap = overlap;
+          if (!expert_overlap(layout, 1, stats)) continue;
           branch.facts = ranks[overlap ? 1 : 0] & pipeline.facts & facts_.members(layout) & facts_.batches(layout);
           if (const auto fact = facts_.refusal(branch.facts)) {
             stats.refuse(*fact);
@@ -141,16 +142,18 @@ class Space {
         enter(pipeline, branch);
         running.clear();
         for (const Microbatch& of : placed) {
+          layout.micro_batch_seqs = of.sequences;
           layout.grad_accum = of.accumulated;
-          if (runs(pipeline, layout, alike.count, stats)) running.push_back(of);
+          if (!broken<RuleStage::kMembers>(layout, stats, alike.count)) running.push_back(of);
         }
         for (const bool overlap : kOverlaps) {
           if (overlap && layout.ep == 1) continue;
           layout.ep_overlap = overlap;
           those.clear();
           for (const Microbatch& of : running) {
+            layout.micro_batch_seqs = of.sequences;
             layout.grad_accum = of.accumulated;
-            if (expert_overlap(overlap, layout, alike.count, stats)) those.push_back(of);
+            if (expert_overlap(layout, alike.count, stats)) those.push_back(of);
           }
           const FactSet facts = ranks[overlap ? 1 : 0] & pipeline.facts & facts_.members(layout);
           // Together, unless a fact looks at their microbatches.
@@ -202,6 +205,10 @@ class Space {
     }
     return out;
   }
+  static bool within(const std::optional<std::int64_t>& fix, const std::optional<std::int64_t>& max,
+                     std::int64_t value) {
+    return (!fix || *fix == value) && (!max || value <= *max);
+  }
   static void enter(const Pipeline& pipeline, Branch& branch) {
     branch.layout.vpp = pipeline.vpp;
     branch.layout.schedule = pipeline.schedule;
@@ -212,7 +219,6 @@ class Space {
   void tensor(std::size_t slice);
   void context(Family& family, std::int64_t chips);
   void context_communication(Family& family);
-  bool exchanges(CpComm comm, const Layout& layout) const;
   const std::vector<Split>& splits_of(std::int64_t chips);
   void batch(std::int64_t pp, std::int64_t data, std::vector<Split>& out);
   bool data_allowed(std::int64_t data) const;
@@ -220,17 +226,43 @@ class Space {
   void sequence_sharding(Family& family);
   void microbatches(Family& family);
   const std::vector<std::int64_t>& divisors_of(std::int64_t sequences);
-  bool experts_divide(const Layout& layout, const Split& split) const;
   void pipelines(std::int64_t pp);
   void schedules(std::int64_t pp, std::vector<Pipeline>& out);
   void count_alike(Pipelines& pipelines) const;
   void offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out);
   void chunked(Schedule schedule, std::int64_t pp, std::vector<Pipeline>& out);
   /// Whether the split's ranks take microbatches of the layout's; its pipeline, data ranks and accumulation then.
-  bool place(const Split& split, Layout& layout, SearchStats& stats) const;
-  bool runs(const Pipeline& pipeline, const Layout& layout, std::uint64_t count, SearchStats& stats) const;
+  bool place(const Split& split, Layout& layout, SearchStats& stats) const {
+    const std::int64_t micro = layout.micro_batch_seqs;
+    if (split.sequences % micro != 0) return false;  // another family's member
+    layout.pp = split.pp;
+    layout.dp = split.data;
+    layout.grad_accum = split.sequences / micro;
+    if (broken<RuleStage::kRanks>(layout, stats)) return false;
+    if (within(request_.fix.grad_accum, request_.max.grad_accum, layout.grad_accum)) return true;
+    ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
+    return false;
+  }
   bool refused(FactGroup group, const Layout& layout);
-  bool expert_overlap(bool on, const Layout& layout, std::uint64_t count, SearchStats& stats) const;
+  /// Whether the layout may run the exchange of experts under another microbatch's compute, or not, as it does.
+  bool expert_overlap(const Layout& layout, std::uint64_t count, SearchStats& stats) const {
+    const bool on = layout.ep_overlap;
+    if (layout.ep == 1) return !on;
+    const bool runs = !any_broken<RuleStage::kOverlap>(subject_, layout);
+    if (!overlap_pinned_) return runs;
+    const bool pinned = request_.fix.ep_overlap.value_or(on) != on || (on && !request_.max.ep_overlap.value_or(true));
+    if (runs && pinned) stats.rejected[static_cast<std::size_t>(Reject::kPinned)] += count;
+    if (!runs && on && request_.fix.ep_overlap)
+      stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)] += count;
+    return runs && !pinned;
+  }
+  /// Whether the layout breaks a rule that this stage decides, which is counted.
+  template <RuleStage kStage>
+  bool broken(const Layout& layout, SearchStats& stats, std::uint64_t count = 1) const {
+    return any_broken<kStage>(subject_, layout, [&](const LayoutRule& rule) {
+      if (rule.counts) stats.rejected[static_cast<std::size_t>(*rule.counts)] += count;
+    });
+  }
   void cut(Reject reason) { ++stats_.rejected[static_cast<std::size_t>(reason)]; }
 
   struct Microbatches {
@@ -245,9 +277,11 @@ class Space {
   };
 
   const PlanRequest& request_;
+  RuleSubject subject_;
   SearchStats& stats_;
   MemberFacts facts_;
   LayerDealer dealer_;
+  bool overlap_pinned_;
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< of sequences
   std::array<std::vector<std::int64_t>, 2> scratch_;  ///< of microbatches(), whose memory is used again
   std::vector<Shape> shapes_;

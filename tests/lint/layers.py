@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "hw", "collective", "roofline", "matmul", "plan",
+LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "plan", "hw", "collective", "roofline", "matmul",
           "bounds", "economics", "train", "serve", "launch", "sensitivity", "compare", "scaling_law", "design",
           "model_card", "jobs", "distill", "rl", "validate", "calibrate", "profile", "book", "report", "batch", "cli", "api"]
 GENERAL = {"report", "cli", "api"}  # whatever a file there is called
