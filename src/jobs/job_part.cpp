@@ -161,31 +161,20 @@ SecondsOf<Traced> explain_pass(const ServingSystem& system, const ForwardLoad& l
   return ServingCost<Traced>(basis, pass.layout, pass.slice, pass.placement).step(batch_of(load, pass.at_once)).total();
 }
 
-std::optional<Slice> engine_slice(const HardwareSpec& hw, std::int64_t chips) {
-  const std::vector<Slice> found = slices_of(hw, chips, 1);
-  if (found.empty()) return std::nullopt;
-  const auto longest = [](const Slice& s) {
-    return s.shape.empty() ? 0 : *std::max_element(s.shape.begin(), s.shape.end());
-  };
-  return *std::min_element(found.begin(), found.end(),
-                           [&](const Slice& a, const Slice& b) { return longest(a) < longest(b); });
-}
-
 std::vector<ForwardPass> forward_passes(const ServeBasis<double>& basis, std::int64_t chips, const ForwardLoad& load,
                                         double room, const ServePins& fix, const ServePins& max) {
   const HardwareSpec& hw = *basis.system.hw;
-  const std::optional<Slice> slice = engine_slice(hw, chips);
-  if (!slice) return {};
+  const Deployments candidates = deployments(basis.system, chips, fix, max);
   std::vector<ForwardPass> all;
-  for (const ServeLayout& layout : serve_layouts(*basis.system.model, hw, chips, fix, max)) {
-    if (refused_layout(basis.system, layout, false) != nullptr) continue;
+  for (const ServeLayout& layout : candidates.layouts) {
+    const Slice& slice = *candidates.slice;
     const double memory = memory_of(basis, layout, load);
-    if (memory > room || placed(hw, *slice, layout).empty()) continue;
-    ForwardPass pass{.layout = layout, .chips = chips, .memory_bytes = memory, .slice = *slice};
+    if (memory > room || placed(hw, slice, layout).empty()) continue;
+    ForwardPass pass{.layout = layout, .chips = chips, .memory_bytes = memory, .slice = slice};
     pass.weight_bytes = ServeMemory(basis, layout).parts(0, 0).weights;
-    pass.placement = best_placement(basis, layout, *slice);
+    pass.placement = best_placement(basis, layout, slice);
     fill_batches(basis, load, pass);
-    const ServingCost<double> cost(basis, layout, *slice, pass.placement);
+    const ServingCost<double> cost(basis, layout, slice, pass.placement);
     pass.seconds = pass.batches * cost.step(batch_of(load, pass.at_once)).total().value();
     all.push_back(std::move(pass));
   }

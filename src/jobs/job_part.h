@@ -174,7 +174,4 @@ std::vector<ForwardPass> forward_passes(const ServeBasis<double>& basis, std::in
 /// One of the pass's batches with its formulas.
 SecondsOf<Traced> explain_pass(const ServingSystem& system, const ForwardLoad& load, const ForwardPass& pass);
 
-/// The slice that an engine is placed on; nothing if the count is not built. Long boxes of the same count lose links.
-std::optional<Slice> engine_slice(const HardwareSpec& hw, std::int64_t chips);
-
 }  // namespace scalecalc

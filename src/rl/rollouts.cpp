@@ -158,11 +158,9 @@ double Generator::bound_of(const Candidate& c) const {
 const std::vector<Generator::Candidate>& Generator::candidates(std::int64_t chips) {
   const auto [at, fresh] = known_.try_emplace(chips);
   if (!fresh) return at->second;
-  const std::optional<Slice> slice = engine_slice(*hw_, chips);
-  if (!slice) return at->second;
+  const Deployments all = deployments(basis_.system, chips, fix_, max_);
   const double longest = to_double(load_.mix.largest_cached());
-  for (const ServeLayout& layout : serve_layouts(*basis_.system.model, *hw_, chips, fix_, max_)) {
-    if (refused_layout(basis_.system, layout, false) != nullptr) continue;
+  for (const ServeLayout& layout : all.layouts) {
     if (should_stop(stop_)) throw Stopped();
     if (layout.dp > load_.sequences()) continue;  // replicas without work
     ++layouts_;
@@ -174,8 +172,8 @@ const std::vector<Generator::Candidate>& Generator::candidates(std::int64_t chip
       }
       continue;
     }
-    if (placed(*hw_, *slice, layout).empty()) continue;
-    Candidate made = candidate(layout, *slice);
+    if (placed(*hw_, *all.slice, layout).empty()) continue;
+    Candidate made = candidate(layout, *all.slice);
     if (cache_tokens(made.server.rules) >= load_.mix.largest_cached()) at->second.push_back(std::move(made));
   }
   std::stable_sort(at->second.begin(), at->second.end(),

@@ -1,4 +1,5 @@
-// Enumerates the layouts that a model, a machine and an engine allow for serving.
+// Which layouts a deployment of an engine may have, for `serve`, jobs and rl, and why pins have none. What is legal the
+// rows of plan/layout_rules.h say; what is worth looking at is chosen here.
 #include "serve/serve_search.h"
 
 #include <fmt/format.h>
@@ -8,7 +9,7 @@
 
 #include "base/divisors.h"
 #include "base/text.h"
-#include "model/sharding.h"
+#include "plan/layout_rules.h"
 #include "plan/stack_supports.h"
 #include "serve/serving_system.h"
 
@@ -35,9 +36,6 @@ std::string describe(const ServeLayout& layout) {
   return out.empty() ? "one chip" : out;
 }
 
-// Rules: heads, widths and experts divide as in the engines (vLLM, SGLang and TensorRT-LLM parallel configurations);
-// schemes: Pope et al. 2022, arXiv:2211.05102.
-
 const std::array<ServeDimension, kServeDimensions> kServeDimensionTable{{
     {"tp", &ServePins::tp, [](const ServeLayout& l) { return l.tp; }},
     {"tp_x", &ServePins::tp_x, [](const ServeLayout& l) { return l.tp_x; }},
@@ -61,6 +59,27 @@ ServePins ServePins::or_else(const ServePins& other) const {
 
 namespace {
 
+/// The layout as rules and facts of engines read it.
+Layout degrees_of(const ServeLayout& l) {
+  Layout out{.dp = l.dp, .tp = l.tp, .cp = l.cp, .pp = l.pp, .ep = l.ep, .etp = l.etp};
+  out.ep_overlap = l.ep_overlap;
+  return out;
+}
+
+EngineRanks engine_ranks(const ServeLayout& l, std::int64_t copies) {
+  return {.attention_dp = l.attention_dp,
+          .tp_x = l.tp_x,
+          .in_two = l.scheme == ServeScheme::kStationary2d,
+          .gathered = l.scheme == ServeScheme::kGathered,
+          .copies = copies};
+}
+
+bool breaks_a_rule(const ModelSpec& model, std::int64_t chips, const ServeLayout& layout, std::int64_t copies) {
+  const EngineRanks engine = engine_ranks(layout, copies);
+  return first_broken({.model = &model, .chips = chips, .engine = &engine}, degrees_of(layout)) != nullptr;
+}
+
+/// Of the legal layouts those worth looking at.
 class ServeEnumerator {
  public:
   ServeEnumerator(const ModelSpec& model, const HardwareSpec& hw, const ServePins& fix, const ServePins& max,
@@ -70,13 +89,13 @@ class ServeEnumerator {
   std::vector<ServeLayout> run(std::int64_t chips) {
     for (const std::int64_t tp : divisors(chips)) {
       for (const std::int64_t pp : divisors(chips / tp)) {
-        if (pp > model_.layers()) continue;
+        if (pp > model_.layers()) break;  // none of more is legal
         for (const std::int64_t cp : divisors(chips / tp / pp)) {
-          if (!context_divides(tp, cp)) continue;
           for (const std::int64_t adp : divisors(chips / tp / pp / cp)) {
-            if (adp > 1 && (!model_.moe || (cp > 1 && !fix_.cp))) continue;
+            if (adp > 1 && (!model_.moe || (cp > 1 && !fix_.cp))) break;
             const std::int64_t dp = chips / tp / pp / cp / adp;
-            experts({.tp = tp, .pp = pp, .attention_dp = adp, .cp = cp, .dp = dp});
+            const ServeLayout layout{.tp = tp, .pp = pp, .attention_dp = adp, .cp = cp, .dp = dp};
+            model_.moe ? experts(layout) : schemes(layout);
           }
         }
       }
@@ -85,32 +104,16 @@ class ServeEnumerator {
   }
 
  private:
-  bool tensor_divides(std::int64_t tp) const {
-    return undivided_heads(model_, tp).empty() && undivided_widths(model_, tp).empty();
-  }
-
-  /// Contexts are divided only where there are contexts: recurrences keep a state.
-  bool context_divides(std::int64_t tp, std::int64_t cp) const {
-    if (cp == 1) return true;
-    return !model_.has_recurrence() && undivided_widths(model_, tp * cp).empty();
-  }
-
   void experts(ServeLayout layout) {
-    if (!model_.moe) {
-      layout.etp = layout.group();
-      return schemes(layout);
-    }
-    if (!tensor_divides(layout.tp)) return;
     for (const std::int64_t etp : divisors(layout.group())) {
       layout.etp = etp;
       layout.ep = layout.group() / etp;
       const bool usual = etp == 1 || etp == layout.group() || etp == layout.tp;
       if (!usual && !fix_.ep && !fix_.etp) continue;
-      if ((model_.moe->experts + copies_) % layout.ep != 0 || model_.moe->d_ff % etp != 0) continue;
-      add(layout);
-      if (layout.ep == 1 || layout.attention_dp == 1) continue;  // nothing is exchanged
-      layout.ep_overlap = true;
-      add(layout);
+      for (const bool overlap : {false, true}) {
+        layout.ep_overlap = overlap;
+        add(layout);
+      }
       layout.ep_overlap = false;
     }
   }
@@ -118,8 +121,8 @@ class ServeEnumerator {
   /// Two-dimensional layouts divide heads over one factor of the ranks and sequences over the other; gathered weights
   /// need not divide by heads at all, but nobody who is not asked for them should wait for a batch of prompts.
   void schemes(ServeLayout layout) {
-    if (tensor_divides(layout.tp)) add(layout);
-    if (layout.tp == 1 || layout.cp > 1) return;
+    layout.etp = layout.group();
+    add(layout);
     if (fix_.scheme) {
       layout.scheme = ServeScheme::kGathered;
       add(layout);
@@ -128,8 +131,7 @@ class ServeEnumerator {
     layout.scheme = ServeScheme::kStationary2d;
     for (const std::int64_t x : divisors(layout.tp)) {
       layout.tp_x = x;
-      const bool divides = model_.d_model % x == 0 && tensor_divides(layout.tp / x);
-      if (x > 1 && x < layout.tp && divides) add(layout);
+      if (x > 1 && x < layout.tp) add(layout);
     }
   }
 
@@ -139,7 +141,7 @@ class ServeEnumerator {
       const auto& most = max_.*d.pin;
       if ((pinned && *pinned != d.value(layout)) || (most && *most < d.value(layout))) return;
     }
-    out_.push_back(layout);
+    if (!breaks_a_rule(model_, layout.chips(), layout, copies_)) out_.push_back(layout);
   }
 
   const ModelSpec& model_;
@@ -157,17 +159,36 @@ std::vector<ServeLayout> serve_layouts(const ModelSpec& model, const HardwareSpe
   return ServeEnumerator(model, hw, fix, max, copies).run(chips);
 }
 
+std::optional<Slice> engine_slice(const HardwareSpec& hw, std::int64_t chips) {
+  const std::vector<Slice> found = slices_of(hw, chips, 1);
+  if (found.empty()) return std::nullopt;
+  const auto longest = [](const Slice& s) {
+    return s.shape.empty() ? 0 : *std::max_element(s.shape.begin(), s.shape.end());
+  };
+  return *std::min_element(found.begin(), found.end(),
+                           [&](const Slice& a, const Slice& b) { return longest(a) < longest(b); });
+}
+
+Deployments deployments(const ServingSystem& system, std::int64_t chips, const ServePins& fix, const ServePins& max,
+                        bool speculative) {
+  Deployments out{.slice = engine_slice(*system.hw, chips)};
+  if (!out.slice) return out;
+  for (const ServeLayout& layout :
+       serve_layouts(*system.model, *system.hw, chips, fix, max, system.redundant_experts)) {
+    const SupportFact* fact = refused_layout(system, layout, speculative);
+    if (fact == nullptr) {
+      out.layouts.push_back(layout);
+    } else if (std::find(out.refusals.begin(), out.refusals.end(), fact) == out.refusals.end()) {
+      out.refusals.push_back(fact);
+    }
+  }
+  return out;
+}
+
 const SupportFact* refused_layout(const ServingSystem& system, const ServeLayout& layout, bool speculative) {
   if (!system.launcher) return nullptr;
   static const Workload kNoTraining{};
-  Layout asked;
-  asked.dp = layout.dp;
-  asked.tp = layout.tp;
-  asked.cp = layout.cp;
-  asked.pp = layout.pp;
-  asked.ep = layout.ep;
-  asked.etp = layout.etp;
-  asked.ep_overlap = layout.ep_overlap;
+  const Layout asked = degrees_of(layout);
   const auto at =
       system.launcher->refusal({asked, *system.model, kNoTraining, *system.hw, layout.attention_dp, speculative});
   return at ? &system.launcher->facts[*at] : nullptr;
@@ -175,62 +196,45 @@ const SupportFact* refused_layout(const ServingSystem& system, const ServeLayout
 
 namespace {
 
-void expert_obstacles(const ModelSpec& model, const ServePins& fix, std::int64_t copies,
-                      std::vector<std::string>& out) {
-  if (!model.moe) {
-    if (fix.attention_dp.value_or(1) > 1)
-      out.push_back("attention_dp shares experts, of which the model has none: use dp");
-    if (fix.ep.value_or(1) > 1) out.push_back("ep divides experts, of which the model has none: use tp or dp");
-  } else {
-    if (fix.ep && (model.moe->experts + copies) % *fix.ep != 0) {
-      out.push_back(fmt::format("ep {} does not divide the {} experts{}", *fix.ep, model.moe->experts,
-                                copies > 0 ? fmt::format(" and {} copies", copies) : ""));
-    }
-    if (fix.etp && model.moe->d_ff % *fix.etp != 0)
-      out.push_back(fmt::format("etp {} does not divide an expert's d_ff of {}", *fix.etp, model.moe->d_ff));
+/// The pins, and for what is open a value that breaks no rule of the others.
+ServeLayout with_pins(const ModelSpec& model, std::int64_t chips, const ServePins& fix, std::int64_t copies) {
+  ServeLayout out{.tp = fix.tp.value_or(1),
+                  .tp_x = fix.tp_x.value_or(1),
+                  .pp = fix.pp.value_or(1),
+                  .ep = fix.ep.value_or(1),
+                  .etp = fix.etp.value_or(1),
+                  .attention_dp = fix.attention_dp.value_or(1),
+                  .cp = fix.cp.value_or(1),
+                  .dp = fix.dp.value_or(1)};
+  out.scheme = fix.scheme     ? static_cast<ServeScheme>(*fix.scheme)
+               : out.tp_x > 1 ? ServeScheme::kStationary2d
+                              : ServeScheme::kStationary1d;
+  // What is open may still have other ranks to exchange with.
+  out.ep_overlap = fix.ep_overlap == 1 && (!model.moe || fix.ep == 1 || fix.attention_dp == 1);
+  if (fix.tp_x || out.scheme != ServeScheme::kStationary2d) return out;
+  const EngineRanks ranks = engine_ranks(out, copies);
+  for (const std::int64_t x : divisors(out.tp)) {
+    if (x == 1 || x == out.tp) continue;
+    EngineRanks tried = ranks;
+    tried.tp_x = x;
+    const RuleReads shape = reads::kTpWays | reads::kEngine;
+    const bool legal = first_broken({&model, nullptr, chips, &tried}, degrees_of(out), shape) == nullptr;
+    if (legal || out.tp_x == 1) out.tp_x = x;
+    if (legal) break;
   }
-  if (fix.ep_overlap == 1 && (!model.moe || fix.ep == 1 || fix.attention_dp == 1)) {
-    out.push_back("ep_overlap needs attention-data ranks that exchange tokens with expert ranks");
-  }
-}
-
-void scheme_obstacles(const ModelSpec& model, const ServePins& fix, std::vector<std::string>& out) {
-  const auto scheme = static_cast<ServeScheme>(fix.scheme.value_or(0));
-  const std::int64_t tp_x = fix.tp_x.value_or(1);
-  if (fix.scheme && scheme != ServeScheme::kStationary2d && tp_x > 1)
-    out.push_back(fmt::format("tp_x divides d_model in scheme 2d alone, and not in {}", name_of(scheme)));
-  if (model.d_model % tp_x != 0) out.push_back(fmt::format("tp_x {} does not divide d_model {}", tp_x, model.d_model));
-  if (scheme == ServeScheme::kStationary1d && tp_x == 1) return;
-  const std::string_view name = name_of(tp_x > 1 ? ServeScheme::kStationary2d : scheme);
-  if (model.moe) out.push_back(fmt::format("scheme {} is of dense models alone", name));
-  if (fix.cp.value_or(1) > 1) out.push_back(fmt::format("scheme {} leaves contexts whole: no cp beside it", name));
-  if (fix.tp == 1) out.push_back(fmt::format("scheme {} needs more than one tensor rank", name));
-  const bool in_two = !fix.tp || (tp_x > 1 ? *fix.tp % tp_x == 0 && *fix.tp > tp_x : divisors(*fix.tp).size() > 2);
-  if (name == name_of(ServeScheme::kStationary2d) && fix.tp.value_or(1) > 1 && !in_two) {
-    out.push_back(fmt::format("scheme 2d divides weights by two factors above 1, which tp {} has not{}", *fix.tp,
-                              tp_x > 1 ? fmt::format(" with tp_x {}", tp_x) : ""));
-  }
+  return out;
 }
 
 }  // namespace
 
 std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t chips, const ServePins& fix,
                                          std::int64_t copies) {
-  std::vector<std::string> out;
-  const std::int64_t tp = fix.tp.value_or(1);
-  for (std::string& reason : undivided_heads(model, tp)) out.push_back(std::move(reason));
-  for (std::string& reason : undivided_widths(model, tp * fix.cp.value_or(1))) out.push_back(std::move(reason));
-  std::int64_t product = 1;
-  for (const auto& pin : {fix.tp, fix.pp, fix.cp, fix.attention_dp, fix.dp}) product *= pin.value_or(1);
-  if (chips % product != 0)
-    out.push_back(fmt::format("the degrees pinned make {}, which does not divide {} chips", product, chips));
-  expert_obstacles(model, fix, copies, out);
-  scheme_obstacles(model, fix, out);
-  if (fix.cp.value_or(1) > 1 && model.has_recurrence())
-    out.push_back("cp divides contexts, and recurrences of the model keep a state in their place");
-  if (fix.pp.value_or(1) > model.layers())
-    out.push_back(fmt::format("pp {} is more than the {} layers", *fix.pp, model.layers()));
-  return out;
+  const ServeLayout layout = with_pins(model, chips, fix, copies);
+  const EngineRanks engine = engine_ranks(layout, copies);
+  PinnedCase pins;
+  for (const auto& pin : {fix.tp, fix.pp, fix.cp, fix.attention_dp, fix.dp}) pins.degrees *= pin.value_or(1);
+  return rules_against({{.model = &model, .chips = chips, .engine = &engine}, degrees_of(layout), &pins},
+                       fix.tp ? reads::kTpWays : 0);
 }
 
 std::string excluded_pins(const ModelSpec& model, const HardwareSpec& hw, std::span<const std::int64_t> counts,

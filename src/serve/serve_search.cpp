@@ -14,7 +14,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "model/images.h"
-#include "model/sharding.h"
+#include "plan/layout_rules.h"
 #include "serve/requests.h"
 
 namespace scalecalc {
@@ -66,7 +66,8 @@ Speculator::Speculator(const SpeculationAsked& asked, const ServingSystem& syste
 ServeLayout Speculator::draft_layout(const ServeLayout& layout) const {
   ServeLayout out;
   for (const std::int64_t tp : divisors(layout.tp)) {
-    if (undivided_heads(*system_.model, tp).empty() && undivided_widths(*system_.model, tp).empty()) out.tp = tp;
+    const RuleSubject whole{.model = system_.model};
+    if (!any_broken<RuleStage::kTensor>(whole, {.tp = tp})) out.tp = tp;
   }
   out.etp = out.tp;
   out.dp = layout.chips() / out.tp;
@@ -198,22 +199,15 @@ std::vector<ServePoint> ServeSearch::run() {
 
 std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, const ServePins& fix, const ServePins& max) {
   std::vector<ServeCandidate> out;
-  std::vector<Slice> slices = slices_of(*system_.hw, chips, 1);
-  if (slices.empty()) return out;
-  // Long boxes of the same count only lose links.
-  const auto longest = [](const Slice& s) {
-    return s.shape.empty() ? 0 : *std::max_element(s.shape.begin(), s.shape.end());
-  };
-  slices_.push_back(std::make_unique<Slice>(*std::min_element(
-      slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) { return longest(a) < longest(b); })));
+  const Deployments all = deployments(serving_, chips, fix, max, q_.speculation.has_value());
+  for (const SupportFact* fact : all.refusals) {
+    if (std::find(refusals_.begin(), refusals_.end(), fact) == refusals_.end()) refusals_.push_back(fact);
+  }
+  if (!all.slice) return out;
+  slices_.push_back(std::make_unique<Slice>(*all.slice));
   const Slice& slice = *slices_.back();
-  for (const ServeLayout& layout :
-       serve_layouts(*answer_.model, *system_.hw, chips, fix, max, serving_.redundant_experts)) {
+  for (const ServeLayout& layout : all.layouts) {
     if (should_stop(stop_)) return {};
-    if (const SupportFact* fact = refused_layout(serving_, layout, q_.speculation.has_value())) {
-      if (std::find(refusals_.begin(), refusals_.end(), fact) == refusals_.end()) refusals_.push_back(fact);
-      continue;
-    }
     ++layouts_;
     ServeMemory memory(basis_, layout, speculator_ ? speculator_->memory(layout) : ServeMemory::Draft{});
     const double most = memory.max_batch(reserved_);

@@ -31,6 +31,19 @@ std::vector<ServeLayout> serve_layouts(const ModelSpec& model, const HardwareSpe
 /// The fact of the engine's release that refuses the layout; null if none does.
 const SupportFact* refused_layout(const ServingSystem& system, const ServeLayout& layout, bool speculative);
 
+/// The slice that an engine is placed on; nothing if the count is not built. Long boxes of the same count lose links.
+std::optional<Slice> engine_slice(const HardwareSpec& hw, std::int64_t chips);
+
+/// What an engine may run on exactly so many chips within the pins, whoever asks: serve, jobs and rl. Memory and
+/// placement are not looked at.
+struct Deployments {
+  std::optional<Slice> slice;  ///< that all are placed on; nothing if the count is not built
+  std::vector<ServeLayout> layouts{};
+  std::vector<const SupportFact*> refusals{};  ///< of the engine's release, each once
+};
+Deployments deployments(const ServingSystem& system, std::int64_t chips, const ServePins& fix, const ServePins& max,
+                        bool speculative = false);
+
 /// Why no layout has these pins: the rules in the way.
 std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t chips, const ServePins& fix,
                                          std::int64_t copies = 0);

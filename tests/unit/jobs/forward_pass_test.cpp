@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "serve/serve_search.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
