@@ -10,6 +10,7 @@
 
 #include "base/diagnostic.h"
 #include "base/text.h"
+#include "plan/layout_rules.h"
 
 namespace scalecalc {
 namespace {
@@ -42,12 +43,8 @@ SupportCondition above_one(std::string_view name) {
 
 /// Where a dimension decides anything.
 std::vector<SupportCondition> where_it_matters(std::string_view name) {
-  if (name == "sp") return {above_one("tp")};
-  if (name == "cp_comm") return {above_one("cp")};
-  if (name == "schedule" || name == "vpp") return {above_one("pp")};
-  if (name == "ep_overlap") return {above_one("ep")};
-  if (name == "zero") return {above_one("data")};
-  return {};
+  const std::string_view degree = matters_with(name);
+  return degree.empty() ? std::vector<SupportCondition>{} : std::vector{above_one(degree)};
 }
 
 /// The values that rows say of each word or number; nothing of what a product counts, or of what is not said to be
