@@ -240,7 +240,7 @@ inline constexpr std::string_view kMegatron = "NVIDIA/Megatron-LM megatron/train
                                   kLlama3 = "arXiv:2407.21783", kInterleaved = "arXiv:2104.04473",
                                   kDualPipe = "deepseek-ai/DualPipe dualpipe/dualpipe.py",
                                   kZeroBubble = "arXiv:2401.10241", kZero = "arXiv:1910.02054",
-                                  kVllm = "vllm-project/vllm vllm/config/parallel.py", kPope = "arXiv:2211.05102";
+                                  kPope = "arXiv:2211.05102";
 }  // namespace rule_source
 
 /// In the order in which they are said. Of one stage, what comes first is what the search counts.
@@ -345,7 +345,7 @@ inline constexpr auto kLayoutRules = [] {
       LayoutRule{"attention-ranks-of-experts", kEngine, kAsked,
                  [](const S& s, const L&) { return s.engine->attention_dp > 1 && !s.model->moe; },
                  "attention_dp shares experts, of which the model has none: use dp",
-                 kModel, from::kVllm}.of(RuleScope::kServing),
+                 kModel, from::kLayers}.of(RuleScope::kServing),
       LayoutRule{"experts-of-model", kEpWays | kEtp, kValues,
                  [](const S& s, const L& l) { return !s.model->moe && (l.ep > 1 || (!s.serves() && l.etp > 1)); }, "",
                  kModel, from::kLayers}.said_by(rule::say_no_experts).both(),
@@ -420,13 +420,13 @@ inline constexpr auto kLayoutRules = [] {
                  [](const S& s, const L& l) {
                    return s.model->moe && l.ep * l.etp != l.tp * l.cp * s.engine->attention_dp;
                  },
-                 "", kArithmetic, from::kVllm}.of(RuleScope::kServing),
+                 "", kArithmetic, from::kLayers}.of(RuleScope::kServing),
       LayoutRule{"overlap-of-attention-ranks", kEpWays | kOverlap | kEngine, kAsked,
                  [](const S& s, const L& l) {
                    return l.ep_overlap && (!s.model->moe || l.ep == 1 || s.engine->attention_dp == 1);
                  },
                  "ep_overlap needs attention-data ranks that exchange tokens with expert ranks",
-                 kArithmetic, from::kVllm}.of(RuleScope::kServing),
+                 kArithmetic, from::kLayers}.of(RuleScope::kServing),
       LayoutRule{"factor-of-two-dimensions", kEngine, kAsked,
                  [](const S& s, const L&) { return s.engine->tp_x > 1 && !s.engine->in_two; },
                  "tp_x divides d_model in scheme 2d alone, and not in {scheme}",
@@ -455,7 +455,7 @@ inline constexpr auto kLayoutRules = [] {
       LayoutRule{"contexts-of-attention", kCpWays, kAsked,
                  [](const S& s, const L& l) { return l.cp > 1 && s.model->has_recurrence(); },
                  "cp divides contexts, and recurrences of the model keep a state in their place",
-                 kModel, from::kVllm}.of(RuleScope::kServing),
+                 kModel, from::kLayers}.of(RuleScope::kServing),
   });
 }();
 
