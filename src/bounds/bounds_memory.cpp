@@ -10,7 +10,6 @@
 #include "bounds/bound_inputs.h"
 #include "cost/step.h"
 #include "plan/layout_rules.h"
-#include "rules/bound_inputs.h"
 
 namespace scalecalc {
 namespace {
