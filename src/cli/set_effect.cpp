@@ -10,10 +10,20 @@
 #include "base/diagnostic.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "config/json_reader.h"
 #include "config/yaml_writer.h"
 
 namespace scalecalc::cli {
 namespace {
+
+/// An answer without what repeats the question.
+std::string without_question(const std::string& json) {
+  ConfigNode answer = read_json(json, "answer");
+  std::erase_if(answer.entries, [](const ConfigNode::Entry& entry) {
+    return entry.key == "query" || entry.key == "question" || entry.key == "assumptions";
+  });
+  return write_yaml(answer);
+}
 
 /// All figures of the answer with these --set; nothing where there is no answer, which the command will say.
 std::optional<std::string> figures_with(const Arguments& arguments, const Environment& env,
@@ -23,7 +33,7 @@ std::optional<std::string> figures_with(const Arguments& arguments, const Enviro
     if (flag.writes || !flag.asks) asked.replace(flag.name, {});
   }
   asked.replace("--set", std::move(sets));
-  asked.replace("--output", {"rows"});
+  asked.replace("--output", {"json"});
   std::ostringstream out, err;
   Environment inner{.out = out,
                     .err = err,
@@ -36,7 +46,7 @@ std::optional<std::string> figures_with(const Arguments& arguments, const Enviro
   } catch (const UserError&) {
     return std::nullopt;
   }
-  return std::move(out).str();
+  return without_question(std::move(out).str());
 }
 
 /// The files that it may change, as far as their names are known here.
@@ -73,16 +83,19 @@ void refuse_sets_without_effect(const Arguments& arguments, const Environment& e
   if (!all) return;
   const Session session = read_session(arguments, env);
   const Catalog catalog(session.config_directories, session.remembered);
+  std::vector<std::string> used = sets;
   std::vector<Diagnostic> idle;
-  for (std::size_t i = 0; i < sets.size(); ++i) {
+  for (const std::string& set : sets) {
     std::vector<std::string> others = sets;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    if (figures_with(arguments, env, others) != all) continue;
-    if (says_what_stands_there(sets[i], arguments, catalog)) continue;
-    idle.push_back({SourceSpan{}, fmt::format("--set {}: no figure of this answer depends on it", sets[i]),
+    others.erase(std::find(others.begin(), others.end(), set));
+    if (figures_with(arguments, env, others) != all || says_what_stands_there(set, arguments, catalog)) continue;
+    used.erase(std::find(used.begin(), used.end(), set));
+    idle.push_back({SourceSpan{}, fmt::format("--set {}: no figure of this answer depends on it", set),
                     "leave it out; `scalecalc hw NAME --keys` lists what a chip's file may say"});
   }
-  if (!idle.empty()) throw UserError(std::move(idle));
+  // Of two that say the same, neither alone is missed.
+  if (idle.empty() || (idle.size() > 1 && figures_with(arguments, env, used) != all)) return;
+  throw UserError(std::move(idle));
 }
 
 }  // namespace scalecalc::cli

@@ -93,7 +93,7 @@ void job_rows(Rows& rows) {
   const std::string oversubscribed = " --set hw.network.leaf.oversubscription=4";
   for (const Job& job :
        {Job{"llama3-8b", "h100-sxm", " --chips 64", ""}, Job{"llama3-8b", "h100-sxm", " --chips 64", oversubscribed},
-        Job{"llama3-8b", "h100-sxm", " --chips 64", " --set hw.network.node.in_network_reduction=false"},
+        Job{"llama3-8b", "h100-sxm", " --chips 64", " --set hw.hbm.bandwidth=2TB/s"},
         Job{"llama3-8b", "h100-sxm", " --chips 64", " --efficiency ideal", true, false},
         Job{"llama3-8b", "tpu-v5p", " --chips 64", ""}, Job{"llama3-70b", "gb200-nvl72", " --chips 64", " --price 9"},
         Job{"llama3-70b", "tpu-v4", "", " --topology 4x4x8 --price 3", false, false},        // a twisted torus

@@ -77,7 +77,7 @@ const std::vector<FlagQuestion>& flag_questions() {
       {"validate serve --only=chip=mi300x"},
       {"calibrate train --hw=mi355x --stack=primus"},
       {"calibrate train --hw=mi355x --stack=primus --dump-yaml"},
-      {"calibrate serve --only=chip=mi300x"},
+      {"calibrate serve --only=chip=h20"},
       {"model design --hw=h100-sxm --chips=8 --deadline=1h"},
       {"collective all-gather --hw=h100-sxm --group=8 --bytes=64MiB", {{"--tier", kOneDomain}}},
       {"collective all-gather --hw=tpu-v5p --mesh=X=4,Y=4,Z=4 --axes=X --bytes=64MiB"},
