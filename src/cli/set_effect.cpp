@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <sstream>
 
 #include "base/diagnostic.h"
 #include "cli/commands.h"
-#include "cli/session.h"
 #include "config/json_reader.h"
 #include "config/yaml_writer.h"
 
@@ -49,52 +50,71 @@ std::optional<std::string> figures_with(const Arguments& arguments, const Enviro
   return without_question(std::move(out).str());
 }
 
-/// The files that it may change, as far as their names are known here.
-bool says_what_stands_there(const std::string& set, const Arguments& arguments, const Catalog& catalog) {
-  const std::string_view scope = std::string_view(set).substr(0, set.find('.'));
-  std::vector<std::pair<CatalogKind, std::string>> files;
-  if (const auto hw = arguments.value("--hw"); hw && scope == "hw") files.emplace_back(CatalogKind::kHardware, *hw);
-  if (const auto names = arguments.command().names) {
-    const bool same = (*names == CatalogKind::kHardware) == (scope == "hw");
-    for (const std::string& word : arguments.positionals()) {
-      if (same) files.emplace_back(*names, word);
-    }
-  }
-  return std::any_of(files.begin(), files.end(), [&](const auto& file) {
-    try {
-      ConfigNode document = catalog.load(file.first, file.second);
-      const std::string before = write_yaml(document);
-      apply_sets({set}, {{scope, &document}});
-      return write_yaml(document) == before;
-    } catch (const UserError&) {
-      return false;
-    }
-  });
+/// The same key with half and with twice the number, or the other truth; none of a word.
+std::vector<std::string> other_values(const std::string& set) {
+  const std::string key = set.substr(0, set.find('=') + 1), text = set.substr(key.size());
+  if (text == "true" || text == "false") return {key + (text == "true" ? "false" : "true")};
+  char* rest = nullptr;
+  const double number = std::strtod(text.c_str(), &rest);
+  if (rest == text.c_str() || !std::isfinite(number)) return {};
+  if (number == 0) return {key + "1" + rest};
+  return {fmt::format("{}{:.15g}{}", key, number / 2, rest), fmt::format("{}{:.15g}{}", key, number * 2, rest)};
 }
+
+/// What the answer is with other --set in the place of one.
+class SetsInTurn {
+ public:
+  SetsInTurn(const Arguments& arguments, const Environment& env)
+      : arguments_(arguments), env_(env), sets_(arguments.values("--set")), all_(figures_with(arguments, env, sets_)) {}
+
+  bool is_answered() const { return all_.has_value(); }
+  const std::vector<std::string>& sets() const { return sets_; }
+  bool are_missed(const std::vector<std::string>& left) const { return figures_with(arguments_, env_, left) != all_; }
+
+  /// Whether the answer is the same without it, and whatever it says: what the file says already may be said again.
+  bool is_idle(std::size_t at) const {
+    std::vector<std::string> others = sets_;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
+    if (are_missed(others)) return false;
+    const std::vector<std::string> values = other_values(sets_[at]);
+    bool known = values.empty();
+    for (const std::string& other : values) {
+      std::vector<std::string> changed = sets_;
+      changed[at] = other;
+      const std::optional<std::string> figures = figures_with(arguments_, env_, changed);
+      if (figures && figures != all_) return false;
+      known |= figures.has_value();
+    }
+    return known;
+  }
+
+ private:
+  const Arguments& arguments_;
+  const Environment& env_;
+  std::vector<std::string> sets_;
+  std::optional<std::string> all_;
+};
 
 }  // namespace
 
 void refuse_sets_without_effect(const Arguments& arguments, const Environment& env) {
-  const std::vector<std::string> sets = arguments.values("--set");
-  if (sets.empty()) return;
   const std::vector<std::string>& words = arguments.positionals();
-  if (std::find(words.begin(), words.end(), "-") != words.end()) return;
-  const std::optional<std::string> all = figures_with(arguments, env, sets);
-  if (!all) return;
-  const Session session = read_session(arguments, env);
-  const Catalog catalog(session.config_directories, session.remembered);
-  std::vector<std::string> used = sets;
+  if (!arguments.has("--set") || std::find(words.begin(), words.end(), "-") != words.end()) return;
+  const SetsInTurn turn(arguments, env);
+  if (!turn.is_answered()) return;
+  std::vector<std::string> used;
   std::vector<Diagnostic> idle;
-  for (const std::string& set : sets) {
-    std::vector<std::string> others = sets;
-    others.erase(std::find(others.begin(), others.end(), set));
-    if (figures_with(arguments, env, others) != all || says_what_stands_there(set, arguments, catalog)) continue;
-    used.erase(std::find(used.begin(), used.end(), set));
+  for (std::size_t i = 0; i < turn.sets().size(); ++i) {
+    const std::string& set = turn.sets()[i];
+    if (!turn.is_idle(i)) {
+      used.push_back(set);
+      continue;
+    }
     idle.push_back({SourceSpan{}, fmt::format("--set {}: no figure of this answer depends on it", set),
                     "leave it out; `scalecalc hw NAME --keys` lists what a chip's file may say"});
   }
   // Of two that say the same, neither alone is missed.
-  if (idle.empty() || (idle.size() > 1 && figures_with(arguments, env, used) != all)) return;
+  if (idle.empty() || (idle.size() > 1 && turn.are_missed(used))) return;
   throw UserError(std::move(idle));
 }
 

@@ -6,9 +6,9 @@
 
 namespace scalecalc::cli {
 
-/// UserError for each --set without which every figure of the answer is the same. The question is asked once more for
-/// each of them. One that says what the file says already changes nothing either, and may. Not asked where the command
-/// line reads standard input, or where the command gives no JSON.
+/// UserError for each --set that changes no figure of the answer, neither as it stands nor with another number: one
+/// that says what the file says already may. The question is asked once more for each of them, and twice more for one
+/// that changes nothing. Not asked where the command line reads standard input, or where the command gives no JSON.
 void refuse_sets_without_effect(const Arguments& arguments, const Environment& env);
 
 }  // namespace scalecalc::cli
