@@ -30,8 +30,12 @@ std::string without_question(const std::string& json) {
 std::optional<std::string> figures_with(const Arguments& arguments, const Environment& env,
                                         std::vector<std::string> sets) {
   Arguments asked = arguments;
+  const std::optional<std::size_t> mode = mode_of(arguments);
   for (const Flag& flag : flags_of(arguments.command())) {
-    if (flag.writes || !flag.asks) asked.replace(flag.name, {});
+    if (!asked.has(flag.name) || (flag.asks && !flag.writes)) continue;
+    Arguments without = asked;
+    without.replace(flag.name, {});
+    if (mode_of(without) == mode) asked = std::move(without);  // another mode is another question
   }
   asked.replace("--set", std::move(sets));
   asked.replace("--output", {"json"});
@@ -100,6 +104,8 @@ class SetsInTurn {
 void refuse_sets_without_effect(const Arguments& arguments, const Environment& env) {
   const std::vector<std::string>& words = arguments.positionals();
   if (!arguments.has("--set") || std::find(words.begin(), words.end(), "-") != words.end()) return;
+  const std::optional<std::size_t> mode = mode_of(arguments);
+  if (mode && !arguments.command().modes[*mode].has_outputs) return;
   const SetsInTurn turn(arguments, env);
   if (!turn.is_answered()) return;
   std::vector<std::string> used;
