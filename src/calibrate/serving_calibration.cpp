@@ -373,6 +373,7 @@ class ServingFitter final : CrossFit {
       return (!chip.empty() && set.hardware != chip) || (!q_.stack.empty() && set.stack != q_.stack);
     });
     if (!out_.sets.empty()) return;
+    if (should_stop(stop())) throw Stopped();  // rows of it may have been still to come
     throw UserError(fmt::format("no row of {}{} is known", chip, q_.stack.empty() ? "" : " under " + q_.stack),
                     "without --hw and --stack all that are known are shown");
   }

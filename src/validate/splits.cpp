@@ -117,6 +117,11 @@ std::string Splits::named_by(std::string_view word) const {
 std::string Splits::publication_of(const MeasuredFacts& row) const {
   const std::string text =
       with_joined_papers(lower_case(row.source + (row.reference.empty() ? "" : "; " + row.reference)));
+  constexpr std::string_view kSeries = ", series ";
+  if (const std::size_t at = text.find(kSeries); at != text.npos) {
+    const std::size_t begin = at + kSeries.size();
+    return "series/" + text.substr(begin, text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_", begin) - begin);
+  }
   const std::size_t cut = text.find("; ");
   const std::string_view all = text;
   const std::string_view tail = cut == text.npos ? std::string_view{} : all.substr(cut + 2);

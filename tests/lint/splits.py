@@ -41,6 +41,8 @@ def named_by(word, same):
 def publication(source, reference, group, same):
     """The rule of configs/splits.yaml."""
     text = (source + ("; " + reference if reference else "")).lower().replace("arxiv ", "arxiv:")
+    if series := re.search(r", series ([a-z0-9_]+)", text):
+        return "series/" + series[1]
     head, _, tail = text.partition("; ")
     for part in (tail, head):
         for word in part.split():
