@@ -120,7 +120,8 @@ std::string Splits::publication_of(const MeasuredFacts& row) const {
   constexpr std::string_view kSeries = ", series ";
   if (const std::size_t at = text.find(kSeries); at != text.npos) {
     const std::size_t begin = at + kSeries.size();
-    return "series/" + text.substr(begin, text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_", begin) - begin);
+    return "series/" +
+           text.substr(begin, text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_", begin) - begin);
   }
   const std::size_t cut = text.find("; ");
   const std::string_view all = text;
