@@ -88,7 +88,7 @@ Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const
     return work;
   }
   const SecondsOf<R> compute_time = flops / rate;
-  // max() keeps both sides in the traced and the interval reading; the branch only chooses the column it goes into.
+  // max() keeps both sides in the traced reading; the branch only chooses the column it goes into.
   const SecondsOf<R> time = max(compute_time, memory_time);
   (value_of(compute_time) < value_of(memory_time) ? work.hbm : work.compute) = time;
   return work;

@@ -1,5 +1,5 @@
 // One training step of one plan: exposed time by cause (the causes sum to the step exactly) and memory on the fullest
-// chip. Assembled from the layer costs, the channels of the placed groups and the pipeline; one text, four readings.
+// chip. Assembled from the layer costs, the channels of the placed groups and the pipeline; one text, three readings.
 #pragma once
 
 #include <algorithm>
