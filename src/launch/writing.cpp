@@ -196,8 +196,8 @@ constexpr std::string_view kReplicas = "env:REPLICAS";
 /// What the environment says of a node, in a run of one alone where it says nothing: "$HEAD_NODE:29500",
 /// "$NODE_RANK*4".
 std::string variable_text(const std::string& value) {
-  constexpr std::string_view kHead = "$HEAD_NODE";
-  if (value.starts_with(kHead)) return fmt::format("\"${{HEAD_NODE:-localhost}}{}\"", value.substr(kHead.size()));
+  constexpr std::string_view kHeadNode = "$HEAD_NODE";
+  if (value.starts_with(kHeadNode)) return fmt::format("\"${{HEAD_NODE:-localhost}}{}\"", value.substr(kHeadNode.size()));
   const std::size_t times = value.find('*');
   if (times == std::string::npos) return fmt::format("\"{}\"", kNodeRank);
   return fmt::format("\"$(({} * {}))\"", kNodeRank, value.substr(times + 1));
