@@ -197,7 +197,8 @@ constexpr std::string_view kReplicas = "env:REPLICAS";
 /// "$NODE_RANK*4".
 std::string variable_text(const std::string& value) {
   constexpr std::string_view kHeadNode = "$HEAD_NODE";
-  if (value.starts_with(kHeadNode)) return fmt::format("\"${{HEAD_NODE:-localhost}}{}\"", value.substr(kHeadNode.size()));
+  if (value.starts_with(kHeadNode))
+    return fmt::format("\"${{HEAD_NODE:-localhost}}{}\"", value.substr(kHeadNode.size()));
   const std::size_t times = value.find('*');
   if (times == std::string::npos) return fmt::format("\"{}\"", kNodeRank);
   return fmt::format("\"$(({} * {}))\"", kNodeRank, value.substr(times + 1));
