@@ -54,7 +54,7 @@ const std::vector<AskedAnswer>& every_answer() {
       {{"lint", SCALECALC_SOURCE_DIR "/tests/data/launch/megatron.sh", "--hw=h100-sxm", "--model=llama3-8b"},
        {"framework", "legal"}},
       {{"validate", "memory"}, {"files"}},
-      {{"calibrate", "train", "--hw=h100-sxm"},
+      {{"calibrate", "train", "--hw=h100-sxm", "--half=all"},
        {"degrees_of_freedom", "kernels", "small_messages", "files", "rows", "sources", "other_chips", "relatives",
         "other_stacks", "coverage"}}};
   return kAll;
