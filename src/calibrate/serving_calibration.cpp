@@ -104,7 +104,8 @@ class ServingFitter final : CrossFit {
       rows_.push_back(std::move(taken));
     });
     if (rows_.empty()) {
-      throw UserError("no measured serving row can be used", "scalecalc validate says why of each row");
+      throw UserError("no measured serving row can be used",
+                      "scalecalc validate says why of each row; --half all takes the judge half too");
     }
     weigh();
     label();

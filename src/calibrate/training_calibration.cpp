@@ -83,10 +83,12 @@ class TrainingFitter final : CrossFit {
     });
     take_kernels();
     if (rows_.empty() && kernels_.empty()) {
-      throw UserError(fmt::format("no measured step time of {} under {} can be used{}",
-                                  q_.family.empty() ? out_.hardware : out_.family, out_.stack,
-                                  q_.only.empty() ? "" : ", of those that --only leaves"),
-                      "scalecalc validate says why of each row; --stack NAME fits another software stack");
+      throw UserError(
+          fmt::format("no measured step time of {} under {} can be used{}",
+                      q_.family.empty() ? out_.hardware : out_.family, out_.stack,
+                      q_.only.empty() ? "" : ", of those that --only leaves"),
+          "scalecalc validate says why of each row; --stack NAME fits another software stack, --half all takes "
+          "the judge half too");
     }
     weigh();
     choose_parts();
