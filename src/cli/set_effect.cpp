@@ -50,7 +50,10 @@ std::optional<std::string> figures_with(const Arguments& arguments, const Enviro
     if (arguments.command().run(asked, inner) != ExitCode::kAnswered) return std::nullopt;
   } catch (const UserError&) {
     return std::nullopt;
+  } catch (const Stopped&) {
+    return std::nullopt;
   }
+  if (should_stop(env.interrupted)) return std::nullopt;  // it may be partial
   return without_question(std::move(out).str());
 }
 

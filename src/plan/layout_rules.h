@@ -175,8 +175,8 @@ struct LayoutRule {
 
 // What rows and the search compute alike, once for both.
 
-/// Whole sequences that each of so many data ranks may run: the batch's share rounded down and up, where that is near
-/// enough the batch asked for. At most two, the fewer first.
+/// How many sequences a data rank may run: the batch divided by the ranks, rounded down and up, as long as the total
+/// stays close to the batch that was asked for. At most two values, the smaller first.
 struct RankShares {
   std::array<std::int64_t, 2> values{};
   std::size_t count = 0;
@@ -459,8 +459,8 @@ inline constexpr auto kLayoutRules = [] {
   });
 }();
 
-/// Whether a rule that the search asks at this stage of training is broken; `on` is told which. Unrolled: what is
-/// asked millions of times is no call.
+/// Returns true if a training rule of this stage is broken, and calls `on` with that rule. The loop over the rules is
+/// unrolled at compile time because the search runs it millions of times.
 template <RuleStage kStage, class On>
 inline bool any_broken(const RuleSubject& subject, const Layout& layout, On&& on) {
   const auto one = [&]<std::size_t kRow>(std::integral_constant<std::size_t, kRow>) {

@@ -34,8 +34,8 @@ const SupportFact* refused_layout(const ServingSystem& system, const ServeLayout
 /// The slice that an engine is placed on; nothing if the count is not built. Long boxes of the same count lose links.
 std::optional<Slice> engine_slice(const HardwareSpec& hw, std::int64_t chips);
 
-/// What an engine may run on exactly so many chips within the pins, whoever asks: serve, jobs and rl. Memory and
-/// placement are not looked at.
+/// The layouts that an engine can run on a given number of chips within the pins. Used by serve, jobs and rl. Memory
+/// and placement are checked later.
 struct Deployments {
   std::optional<Slice> slice;  ///< that all are placed on; nothing if the count is not built
   std::vector<ServeLayout> layouts{};
