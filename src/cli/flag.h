@@ -88,6 +88,9 @@ struct Flag {
   const void* question = nullptr;  ///< which question it goes into (flag_reader.h); nullptr: read by hand
   Store store = nullptr;
 
+  std::string_view row;   ///< its key in a row of measurements; empty: rows say it in words of their own, or not
+  std::string_view term;  ///< its word in launch files (launch/terms.h); empty: none
+
   std::string_view query_key;    ///< in the answer's query; empty: by its name and unit (query.h)
   std::string_view query_group;  ///< what holds it there: "serving."
   bool asks = true;              ///< false: it says how the answer is given
@@ -111,6 +114,13 @@ struct Flag {
   template <auto... kMembers>
   constexpr Flag shown() const;
 
+  /// As rows of measurements and launch files call it.
+  constexpr Flag spelled(std::string_view in_row, std::string_view in_launch_file = "") const {
+    Flag out = *this;
+    out.row = in_row;
+    out.term = in_launch_file;
+    return out;
+  }
   constexpr Flag key(std::string_view in_query) const {
     Flag out = *this;
     out.query_key = in_query;

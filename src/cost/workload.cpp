@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/diagnostic.h"
 #include "base/text.h"
@@ -101,6 +102,15 @@ void use_reduced_format(Workload& workload) {
   };
   put(workload.runtime.reduced_bytes, p.reduced_bytes);
   put(workload.runtime.dispatched_bytes, p.dispatch_bytes);
+}
+
+void train_in_16_bits(Workload& workload) {
+  workload.memory.sharded_master = false;
+  Optimizer& optimizer = workload.optimizer;
+  if (optimizer.master_bytes == 0) return;
+  optimizer.state_bytes -= std::exchange(optimizer.master_bytes, 0);
+  // The update reads and writes the weights themselves.
+  optimizer.update_bytes -= 2 * kMasterBytes - workload.precision.weight_bytes;
 }
 
 Precision precision_of(std::string_view name) { return by_name(precisions(), name, "precision", "--precision"); }

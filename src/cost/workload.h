@@ -121,6 +121,9 @@ double gradient_bytes(const Workload& workload);
 /// it says so.
 void use_reduced_format(Workload& workload);
 
+/// Weights train without an fp32 copy.
+void train_in_16_bits(Workload& workload);
+
 inline constexpr double kMasterBytes = 4;  ///< of a parameter of the fp32 copy of the weights
 
 }  // namespace scalecalc

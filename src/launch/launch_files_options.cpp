@@ -229,6 +229,14 @@ LaunchInput stamped(LaunchInput input, const std::string& text) {
   return input;
 }
 
+/// Whether a file's word is of something that it runs: it names a dispatcher where no expert is on another rank, a
+/// recipe of fp8 where it trains in another format, and moments in fp32 whatever the optimizer.
+bool decides(const Flag& flag, std::string_view word, const LaunchTerms& terms, const Arguments& arguments) {
+  if (flag.term == "dispatch") return terms.number("ep").value_or(1) > 1;
+  if (flag.term == "scaling") return arguments.value("--precision") == "fp8";
+  return flag.term != "optimizer" || word != "adam";
+}
+
 TrainQuestion probe_of(const Arguments& arguments) {
   TrainQuestion q;
   q.model = arguments.positionals().front();
@@ -468,14 +476,9 @@ std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog&
   if (batch && !arguments.has("--batch-tokens")) {
     suppose(arguments, *input, "--batch-seqs", std::to_string(batch->above));
   }
-  using Said = std::pair<std::string_view, std::string_view>;
-  for (const auto& [name, flag] :
-       {Said{"precision", "--precision"}, Said{"scaling", "--fp8-recipe"}, Said{"graphs", "--graphs"},
-        Said{"tp_overlap", "--tp-overlap"}, Said{"dispatch", "--moe-dispatcher"}, Said{"attention", "--attention"}}) {
-    const auto word = terms.word(name);
-    if (!word || (name == "dispatch" && terms.number("ep").value_or(1) == 1)) continue;
-    if (name == "scaling" && arguments.value("--precision") != "fp8") continue;  // of operands that are not there
-    suppose(arguments, *input, flag, *word);
+  for (const Flag& flag : train_flags()) {
+    const auto word = flag.term.empty() ? std::nullopt : terms.word(flag.term);
+    if (word && decides(flag, *word, terms, arguments)) suppose(arguments, *input, flag.name, *word);
   }
   suppose_adapters(arguments, *input, layout.tune);
   if (terms.word("grad_overlap") == "off" &&

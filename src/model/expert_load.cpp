@@ -299,7 +299,7 @@ ExpertLoad load_expert_load(const std::string& said, const MoeSpec& moe) {
 }
 
 std::string expert_load_text(const ExpertLoad& load, const std::string& said, std::int64_t ranks, std::int64_t copies) {
-  const bool law = said.starts_with(kZipf) || said == kUniform;
+  const bool law = said.starts_with(kZipf) || said == kUniform || said == kNaturalLoad;
   const std::string placed =
       copies > 0 ? fmt::format("{} copies of the most loaded, the largest first to the emptiest", copies)
       : law      ? "experts drawn at random"

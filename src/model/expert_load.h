@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "spec/model_spec.h"
@@ -61,6 +62,9 @@ class ExpertLoad {
   ExpertChances chances_;
   std::map<std::int64_t, double> fullest_;  ///< by ranks
 };
+
+/// Says that experts are chosen as by a router that nobody balances: by a power law of the chip's expert_skew.
+inline constexpr std::string_view kNaturalLoad = "natural";
 
 /// What --expert-load says of a model's experts: a power law, or a file that has a number for each of them. UserError
 /// with every problem and its place.

@@ -168,4 +168,6 @@ SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)
 #undef SCALECALC_INSTANTIATE
 
+std::int64_t chips_inside(const HardwareSpec& hw) { return hw.network.empty() ? 1 : hw.network.front().switched.chips; }
+
 }  // namespace scalecalc

@@ -79,4 +79,7 @@ void scale_bandwidth(HardwareSpec& hw, std::size_t tier, double factor);
 void scale_latency(HardwareSpec& hw, std::size_t tier, double factor);
 void set_bandwidth(HardwareSpec& hw, std::size_t tier, BytesPerSecond per_chip);  ///< of switches
 
+/// Chips that the innermost tier of a switched machine joins; those of a torus are all of it, and one has no network.
+std::int64_t chips_inside(const HardwareSpec& hw);
+
 }  // namespace scalecalc

@@ -388,10 +388,27 @@ StackSupports load_supports(const Catalog& catalog, const std::string& name, con
   return out;
 }
 
+namespace {
+
+std::shared_ptr<const StackSupports> kept_supports(const Catalog& catalog, const std::string& name) {
+  return kept<StackSupports>(catalog, "supports of " + name, [&] { return load_supports(catalog, name); });
+}
+
+}  // namespace
+
+std::shared_ptr<const StackRelease> release_of(const Catalog& catalog, const std::string& name,
+                                               std::string_view month) {
+  std::shared_ptr<const StackRelease> out;
+  const auto supports = kept_supports(catalog, name);
+  for (const StackRelease& release : supports->releases) {
+    if (month_of(release.since) <= month) out = std::make_shared<const StackRelease>(release);
+  }
+  return out;
+}
+
 std::shared_ptr<const StackRelease> stack_release(const Catalog& catalog, const std::string& name,
                                                   const std::string& version) {
-  const auto make = [&] { return load_supports(catalog, name); };
-  const auto supports = kept<StackSupports>(catalog, "supports of " + name, make);
+  const auto supports = kept_supports(catalog, name);
   const std::vector<StackRelease>& releases = supports->releases;
   if (version.empty()) {
     return releases.empty() ? nullptr : std::make_shared<const StackRelease>(releases.back());

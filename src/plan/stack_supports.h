@@ -151,6 +151,8 @@ StackSupports load_supports(const Catalog& catalog, const std::string& name, con
 /// ones.
 std::shared_ptr<const StackRelease> stack_release(const Catalog& catalog, const std::string& name,
                                                   const std::string& version);
+/// The newest release that was out in that month; null where none is known.
+std::shared_ptr<const StackRelease> release_of(const Catalog& catalog, const std::string& name, std::string_view month);
 
 /// What a search cut by one fact (or by all of its name), counted where it cut.
 struct StackCut {

@@ -52,12 +52,12 @@ struct TrainQuestion {
   std::optional<double> batch_tolerance;  ///< fraction; see Workload
   std::optional<std::string> precision;
   std::optional<std::string> optimizer;
-  std::string attention;  ///< as KernelQuestion::stated
-  GraphCapture graphs = GraphCapture::kNone;
+  std::string attention;                   ///< as KernelQuestion::stated
+  std::optional<GraphCapture> graphs;      ///< absent: none is captured
   std::optional<ExpertDispatch> dispatch;  ///< absent: as the stack
   std::optional<Scaling> fp8_recipe;       ///< of 8-bit operands; absent: as the stack
   bool balanced_experts = false;
-  bool dropout = false;                   ///< after attention and MLP, whatever the stack's scripts do
+  std::optional<bool> dropout;            ///< after attention and MLP; absent: as the stack's scripts do
   std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
   std::optional<StageSplit> stages;           ///< absent: as the stack
@@ -65,7 +65,16 @@ struct TrainQuestion {
   std::optional<double> price;                ///< USD per chip and hour
   RunQuestion run;
   bool ideal = false;
-  std::string stack;  ///< software stack whose coefficients to use; empty: the usual one
+  std::string stack;                     ///< software stack whose coefficients to use; empty: the usual one
+  std::optional<std::string> rates;      ///< the stack whose coefficients to use in place of them, as efficiency_under
+  std::string framework;                 ///< of the stack, where that has kernels of its own; empty: the stack
+  std::string as_of;                     ///< a date: the software as it was then; empty: in its newest release
+  std::optional<double> node_bandwidth;  ///< bytes/s that leave a node in one direction; absent: as the chip's file
+  bool master_weights = true;            ///< false: weights train in 16 bits, without an fp32 copy
+  bool fp8_activation_inputs = false;    ///< of gated MLPs, kept in 8 bits
+  std::optional<bool> compiled;          ///< by torch.compile, which fuses elementwise kernels
+  std::optional<bool> fused_loss;        ///< 16-bit logits and their gradient are all that any loss holds
+  std::vector<std::string> recomputed;   ///< operations that selective remat runs again; empty: the stack's
   LayoutFilter fix;
   LayoutFilter max;
   Objective objective = Objective::kTime;
@@ -79,7 +88,7 @@ struct TrainQuestion {
   std::vector<LayoutFilter> why_not;    ///< layouts the asker expected: what became of each
   std::optional<ReferenceLayout> from;  ///< what changes against it
   std::vector<std::string> set;         ///< "hw.hbm.bandwidth=5TB/s", "model.layers..."
-  std::string expert_load;              ///< "zipf:1.2" or a file of loads by expert; empty: the chip's moe_imbalance
+  std::string expert_load;  ///< "zipf:1.2", kNaturalLoad or a file of loads by expert; empty: the chip's moe_imbalance
 };
 
 /// What a framework's log would show for the same step.

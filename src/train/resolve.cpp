@@ -20,6 +20,7 @@
 #include "train/default_precision.h"
 #include "train/import_assumptions.h"
 #include "train/resolve_fine_tune.h"
+#include "train/resolve_machine.h"
 #include "train/run_terms.h"
 
 namespace scalecalc {
@@ -34,18 +35,14 @@ class Resolver {
  public:
   explicit Resolver(const TrainQuestion& question, ResolvedQuestion job = {}) : q_(question), out_(std::move(job)) {}
 
-  ResolvedQuestion run(const Catalog& catalog, const ModelDocument& model, bool with_machine) {
+  /// Without a document the model is there already, and --set does not apply to it.
+  ResolvedQuestion run(const Catalog& catalog, const ModelDocument* model, bool with_machine) {
     load(catalog, model);
     workload();
-    if (with_machine) machine();
+    if (with_machine) resolve_machine(q_, out_);
     price();
     missing_figures();
     for (const std::string& set : q_.set) out_.assumptions.push_back(changed_by_set(set));
-    return std::move(out_);
-  }
-
-  ResolvedQuestion place() {
-    machine();
     return std::move(out_);
   }
 
@@ -54,23 +51,22 @@ class Resolver {
     return out_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
-  void load(const Catalog& catalog, const ModelDocument& model) {
+  void load(const Catalog& catalog, const ModelDocument* model) {
     // As filed both are what other questions of a study have too.
     const std::shared_ptr<const ConfigNode> filed = kept_document(catalog, CatalogKind::kHardware, q_.hardware);
     ConfigNode hw;
-    if (q_.set.empty()) {
-      out_.model = load_model(model.document);
-    } else {
+    ConfigNode changed;
+    if (!q_.set.empty()) {
       hw = *filed;
-      ConfigNode changed = model.document;
+      if (model != nullptr) changed = model->document;
       apply_sets(q_.set, {{"hw", &hw}, {"model", &changed}});
-      out_.model = load_model(changed);
     }
+    if (model != nullptr) out_.model = load_model(q_.set.empty() ? model->document : changed);
     if (out_.model.draft) {
       throw UserError(fmt::format("{} is a draft, which trains beside its target, not alone", out_.model.name),
                       "scalecalc model shows its size; serve --speculative draft=FILE takes it");
     }
-    out_.assumptions = import_assumptions(model);
+    if (model != nullptr) out_.assumptions = import_assumptions(*model);
     if (q_.set.empty()) {
       out_.hw = *kept<HardwareSpec>(catalog, "chip of a question\n" + q_.hardware,
                                     [&] { return load_hardware(*filed, catalog, Unpublished::kAllowed); });
@@ -79,9 +75,29 @@ class Resolver {
     }
     require_published(out_.hw, {"compute.matmul", "hbm", "host"});
     if (q_.chips > 1 || q_.topology) require_published(out_.hw, {"network"});  // one chip needs none
+    if (q_.node_bandwidth) share_node_bandwidth();
     out_.efficiency = efficiency_asked_for(q_, out_.hw, out_.model);
     stack(catalog);
     resolve_fine_tune(q_, out_);
+  }
+
+  /// What leaves a node is shared by its chips.
+  void share_node_bandwidth() {
+    const auto refuse = [](std::string why, std::string hint) {
+      throw UserError("--node-bandwidth has no meaning: " + why, std::move(hint));
+    };
+    HardwareSpec& hw = out_.hw;
+    if (hw.is_torus()) {
+      refuse(fmt::format("chips of {} are linked to each other, not node to node", hw.name),
+             "the links' own: --set hw.network.ici.bandwidth=45GB/s");
+    }
+    if (q_.chips > 0 && q_.chips <= chips_inside(hw)) {
+      refuse(fmt::format("{} chips of {} are joined inside", q_.chips, hw.name), "leave it out");
+    }
+    const auto chips = static_cast<double>(hw.chips_per_host);
+    for (std::size_t tier = 1; tier < hw.network.size(); ++tier) {
+      set_bandwidth(hw, tier, BytesPerSecond(*q_.node_bandwidth / chips));
+    }
   }
 
   /// Small models have software of their own on some chips, which gives way to the family's where it has not the
@@ -95,15 +111,28 @@ class Resolver {
   /// The stack whose coefficients the step is timed with also keeps its memory and runs the step: the one asked for, or
   /// the chip's usual one. Pure rooflines are nobody's, and neither are stacks that have no file.
   void stack(const Catalog& catalog) {
-    if (q_.stack.empty() && !q_.ideal && !trains_in_usual(catalog)) {
+    if (q_.stack.empty() && !q_.ideal && !q_.rates && !trains_in_usual(catalog)) {
       out_.efficiency = efficiency_under(out_.hw, out_.hw.efficiency.stack);
     }
-    const std::string usual = q_.ideal ? "" : stack_of_framework(catalog, out_.efficiency.stack).value_or("");
+    const std::string usual =
+        q_.ideal || q_.rates ? "" : stack_of_framework(catalog, out_.efficiency.stack).value_or("");
     const StackAsked asked = stack_asked(q_.stack);
     const std::string& name = asked.name.empty() ? usual : asked.name;
-    if (!asked.any && !name.empty()) out_.launcher = stack_release(catalog, name, asked.version);
+    const std::string then = month_of(q_.as_of);
+    if (then.empty() && !q_.as_of.empty()) {
+      throw UserError(fmt::format("--as-of {} is no date", in_quotes(q_.as_of)), "a month or a day, such as 2025-03");
+    }
+    if (!then.empty() && !asked.version.empty()) {
+      throw UserError(fmt::format("--stack {} and --as-of {} both say which release", q_.stack, q_.as_of),
+                      "keep one of them");
+    }
+    if (!asked.any && !name.empty()) {
+      out_.launcher = then.empty() ? stack_release(catalog, name, asked.version) : release_of(catalog, name, then);
+    }
     // A release that was asked for runs as it did when it came out.
-    const std::string month = asked.version.empty() || !out_.launcher ? "" : month_of(out_.launcher->since);
+    const std::string month = !then.empty()                             ? then
+                              : asked.version.empty() || !out_.launcher ? ""
+                                                                        : month_of(out_.launcher->since);
     run_under_stack(catalog, name, month, out_);
     const std::string& family = out_.hw.stacks.empty() ? "" : out_.hw.stacks.front().name;
     if (asked.name.empty() && !usual.empty() && out_.efficiency.stack != family) {
@@ -116,7 +145,7 @@ class Resolver {
     }
     launcher(catalog, asked, name);
     const KernelQuestion kernel{.stack = name,
-                                .framework = asked.name,
+                                .framework = q_.framework.empty() ? asked.name : q_.framework,
                                 .date = month,
                                 .stated = q_.attention,
                                 .heads = widest_heads(out_.model)};
@@ -200,6 +229,32 @@ class Resolver {
              "--optimizer",
              facts.optimizer ? fact_source("optimizer") : "assumed: the model file gives none; the usual one");
     }
+    memory();
+  }
+
+  /// What is said of tensors over what the stack's rules say.
+  void memory() {
+    Workload& w = out_.workload;
+    if (q_.fp8_activation_inputs && !out_.model.mlp.gated) {
+      throw UserError(
+          fmt::format("--fp8-activation-inputs has no meaning: the MLPs of {} are not gated", out_.model.name),
+          "leave it out");
+    }
+    StackMemory& rules = w.memory;
+    rules.fp8_activation_inputs = q_.fp8_activation_inputs;
+    if (q_.compiled.value_or(false)) {
+      rules.norm_input_bytes = rules.norm_result_bytes = rules.gate_copies = 0;  // there are no kernels between
+      if (!rules.compiled_selective.empty()) rules.selective = rules.compiled_selective;
+    }
+    if (q_.fused_loss.value_or(false)) rules.logit_bytes = std::min(rules.logit_bytes, kFusedLogitBytes);
+    if (!q_.recomputed.empty()) rules.selective = q_.recomputed;
+    if (q_.master_weights) return;
+    if (w.optimizer.master_bytes == 0) {
+      throw UserError(
+          fmt::format("--master-weights none has no meaning: weights of {} have no copy beside them", w.precision.name),
+          "leave it out");
+    }
+    train_in_16_bits(w);
   }
 
   void images() {
@@ -246,9 +301,9 @@ class Resolver {
   /// How the step is run: what is captured, what hides the experts' exchange, how even their load is.
   void runtime() {
     Workload& w = out_.workload;
-    w.graphs = q_.graphs;
+    w.graphs = q_.graphs.value_or(GraphCapture::kNone);
     w.balanced_experts = q_.balanced_experts;
-    w.dropout = w.dropout || q_.dropout;
+    w.dropout = q_.dropout.value_or(w.dropout);
     w.expert_capacity = q_.expert_capacity;
     w.tp_overlap = q_.tp_overlap;
     w.dp_overlap = q_.dp_overlap;
@@ -314,7 +369,10 @@ class Resolver {
     };
     if (!out_.model.moe) refuse("the model has no experts", "leave it out");
     if (q_.expert_capacity) refuse("experts of a fixed --expert-capacity all multiply as much", "keep one of them");
-    out_.workload.expert_load = std::make_shared<const ExpertLoad>(load_expert_load(q_.expert_load, *out_.model.moe));
+    const MoeSpec& moe = *out_.model.moe;
+    out_.workload.expert_load = std::make_shared<const ExpertLoad>(
+        q_.expert_load == kNaturalLoad ? ExpertLoad::zipf(moe, out_.hw.efficiency.serving.expert_skew.value)
+                                       : load_expert_load(q_.expert_load, moe));
   }
 
   void tokens() {
@@ -383,111 +441,6 @@ class Resolver {
     if (has_rates(out_.hw, w.precision)) return;
     throw UserError(fmt::format("{} publishes no rate for --precision {}", out_.hw.name, w.precision.name),
                     fmt::format("its matmul rates: {}", rates_listed(out_.hw)));
-  }
-
-  void machine() {
-    if (q_.topology) {
-      const Shape shape = parse_shape(*q_.topology);
-      if (shape.empty() || !out_.hw.is_torus()) {
-        throw UserError(
-            fmt::format("--topology {} is not a slice shape of {}", *q_.topology, out_.hw.name),
-            out_.hw.is_torus() ? "write axis sizes, such as 8x8x16" : "only torus machines have shapes; give --chips");
-      }
-      out_.slices = slice_of_shape(out_.hw, shape, q_.slices);
-      if (out_.slices.empty())
-        throw UserError(fmt::format("{} builds no {} slice", out_.hw.name, *q_.topology), shape_hint());
-      if (q_.chips != 0 && q_.chips != out_.slices.front().chips) {
-        throw UserError(fmt::format("--topology {} has {} chips, --chips says {}", *q_.topology,
-                                    group_thousands(out_.slices.front().chips), group_thousands(q_.chips)),
-                        "leave one of them out");
-      }
-    } else {
-      out_.slices = slices_of(out_.hw, q_.chips, q_.slices);
-      if (out_.slices.empty()) {
-        const SliceError error = no_slice(out_.hw, q_.chips, q_.slices);
-        throw UserError(error.message, error.hint);
-      }
-      most_cubic();
-      smaller_machines();
-    }
-    largest_job();
-    parts_of_domains();
-  }
-
-  /// Racks and nodes that the job does not fill.
-  void parts_of_domains() {
-    const Slice& slice = out_.slices.front();
-    if (slice.per_domain == 0 || slice.chips <= out_.hw.chips_per_host) return;
-    const Tier& tier = out_.hw.network.front();
-    if (slice.per_domain == tier.switched.chips) return;
-    const std::int64_t domains = slice.chips / slice.per_domain;
-    std::string text = fmt::format("{} of the {} chips of {} {} are used", slice.per_domain, tier.switched.chips,
-                                   domains == 1 ? "one" : "each", tier.name);
-    if (domains > 1) {
-      text += fmt::format(": {} divide evenly over no fewer than {}", group_thousands(slice.chips),
-                          group_thousands(domains));
-    }
-    const bool mostly_idle = domains > 1 && 2 * slice.per_domain < tier.switched.chips;
-    assume(std::move(text), "--chips", tier.source, mostly_idle);
-  }
-
-  /// A pod of switched units can be cabled to dozens of boxes of one count; long ones only lose links to everywhere.
-  void most_cubic() {
-    constexpr std::size_t kShapes = 4;
-    if (out_.slices.size() <= kShapes) return;
-    std::sort(out_.slices.begin(), out_.slices.end(), [](const Slice& a, const Slice& b) {
-      return std::lexicographical_compare(a.shape.rbegin(), a.shape.rend(), b.shape.rbegin(), b.shape.rend());
-    });
-    out_.shapes_left_out = out_.slices.size() - kShapes;
-    out_.slices.resize(kShapes);
-  }
-
-  std::string shape_hint() const {
-    const TorusTier& torus = out_.hw.network.front().torus;
-    if (!torus.unit.empty())
-      return fmt::format("axes are whole multiples of {}, at most {} chips", torus.unit[0],
-                         group_thousands(torus.max_chips));
-    return fmt::format("at most {} chips; see the shapes in its hardware file", group_thousands(torus.max_chips));
-  }
-
-  /// Who pins the data ranks asks about the whole machine, unless all degrees together make a smaller one.
-  bool asked_about(std::int64_t count) const { return (!q_.fix.dp && !q_.fix.fsdp) || pinned_chips(q_.fix) == count; }
-
-  /// Fewer chips can be faster or cheaper per token when their number divides better: the largest slice of the form
-  /// {1, 3, 5, 7} x 2^k in the upper half of what was asked for. Who asks for the fewest chips gets them all.
-  void smaller_machines() {
-    const bool all = q_.objective == Objective::kChips;
-    for (const std::int64_t odd : {1, 3, 5, 7}) {
-      std::int64_t count = odd;
-      while (count * 2 <= q_.chips) count *= 2;
-      for (; count >= 1 && (all || count * 2 > q_.chips); count /= 2) {
-        if (count >= q_.chips || count % odd != 0 || !asked_about(count)) continue;
-        if (offer_smaller(count) && !all) break;
-      }
-    }
-  }
-
-  /// The most cubic shape has the shortest longest axis: the most links to everywhere.
-  bool offer_smaller(std::int64_t count) {
-    const std::vector<Slice> found = slices_of(out_.hw, count, q_.slices);
-    if (found.empty()) return false;
-    out_.slices.push_back(*std::min_element(found.begin(), found.end(), [](const Slice& a, const Slice& b) {
-      return a.shape.empty() ? false : a.shape.back() < b.shape.back();
-    }));
-    return true;
-  }
-
-  void largest_job() {
-    if (!out_.hw.is_torus()) return;
-    const TorusTier& torus = out_.hw.network.front().torus;
-    const std::int64_t each = out_.slices.front().chips / out_.slices.front().slices;
-    if (torus.largest_job > 0 && each > torus.largest_job) {
-      assume(fmt::format("the vendor rents slices of up to {} chips as one job; {} is the whole pod",
-                         group_thousands(torus.largest_job), group_thousands(each)),
-             "--chips", out_.hw.network.front().source, true)
-          .as("largest_job_chips")
-          .is(static_cast<double>(torus.largest_job));
-    }
   }
 
   void price() {
@@ -559,15 +512,20 @@ ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog) 
 }
 
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, const ModelDocument& model) {
-  return Resolver(question).run(catalog, model, true);
+  return Resolver(question).run(catalog, &model, true);
+}
+
+ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, ModelSpec model) {
+  return Resolver(question, {.model = std::move(model)}).run(catalog, nullptr, true);
 }
 
 ResolvedQuestion resolve_job(const TrainQuestion& question, const Catalog& catalog) {
-  return Resolver(question).run(catalog, *model_asked_for(question, catalog), false);
+  return Resolver(question).run(catalog, model_asked_for(question, catalog).get(), false);
 }
 
 ResolvedQuestion on_machine(const TrainQuestion& question, ResolvedQuestion job) {
-  return Resolver(question, std::move(job)).place();
+  resolve_machine(question, job);
+  return job;
 }
 
 PlanRequest request_of(const TrainQuestion& q, const ResolvedQuestion& resolved) {

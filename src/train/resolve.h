@@ -32,6 +32,8 @@ struct ResolvedQuestion {
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog);
 /// The same for a model that no file has; what `question` names is not looked up.
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, const ModelDocument& model);
+/// The same for a model that is loaded already, to which the question's --set does not apply.
+ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, ModelSpec model);
 /// The answer to a question that is resolved already.
 TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, const std::function<bool()>& stop = {});
 

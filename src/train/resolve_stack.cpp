@@ -9,6 +9,7 @@ namespace scalecalc {
 
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw, const ModelSpec& model) {
   if (question.ideal) return ideal_efficiency(hw.efficiency);
+  if (question.rates) return efficiency_under(hw, *question.rates);
   const std::string asked = stack_asked(question.stack).name;
   if (!asked.empty() || question.fine_tune) return efficiency_under(hw, asked);  // adapters: as the family trains
   const std::int64_t longest = question.documents ? question.documents->largest() : 0;

@@ -79,6 +79,8 @@ constexpr Flag of_adapters(const Flag& flag) {
                       "add the adapters' rank, such as --lora 16");
 }
 
+constexpr std::array<std::string_view, 2> kMasterNames{"fp32", "none"};
+
 constexpr Modes kOfRankings = 1U << static_cast<unsigned>(TrainMode::kRanking);
 constexpr Modes kOfFronts = ~kOfRankings;
 
@@ -88,8 +90,13 @@ std::vector<Flag> make_train_flags() {
       text("--chips", "N",
            "chips of the machine, up to 16,777,216; several (256..16384*2 or 64,512) draw the scaling curve", "8960")
           .shown<&TrainQuestion::chips>(),
-      kTopologyFlag.to<&TrainQuestion::topology>(),
+      kTopologyFlag.to<&TrainQuestion::topology>().spelled("topology"),
       kSlicesFlag.to<&TrainQuestion::slices>(),
+      quantity<&TrainQuestion::node_bandwidth>("--node-bandwidth", UnitKind::kBytesPerSecond, "BANDWIDTH",
+                                               "what leaves a node in one direction, shared by its chips (default: as "
+                                               "the hardware file says)",
+                                               "200GB/s")
+          .spelled("node_bandwidth"),
       text(
           "--seq", "LENGTHS",
           "tokens of a sequence (default: as the model was trained), or of documents that are packed into sequences: a "
@@ -106,7 +113,8 @@ std::vector<Flag> make_train_flags() {
           "--images", "NxHxW",
           "images in each sequence, and their height and width in pixels, of a model with a vision tower "
           "(default: none)",
-          "2x1024x1024"),
+          "2x1024x1024")
+          .spelled("images"),
       quantity<&TrainQuestion::batch_tokens>("--batch-tokens", UnitKind::kCount, "N",
                                              "tokens of a step (default: as the model was trained)", "4M")
           .saying("how large a step is"),
@@ -118,8 +126,8 @@ std::vector<Flag> make_train_flags() {
           "5%"),
       quantity<&TrainQuestion::tokens>("--tokens", UnitKind::kCount, "N",
                                        "tokens of the whole run (default: as the model was trained)", "15T"),
-      precision_flag<&TrainQuestion::precision>("{}"),
-      optimizer_flag<&TrainQuestion::optimizer>("{}"),
+      precision_flag<&TrainQuestion::precision>("{}").spelled("", "precision"),
+      optimizer_flag<&TrainQuestion::optimizer>("{}").spelled("", "optimizer"),
       count<&FineTuneQuestion::rank>(
           "--lora", kLoraRankRange, "RANK",
           "train adapters of this rank beside frozen weights (default: the whole model trains)", "16"),
@@ -136,34 +144,56 @@ std::vector<Flag> make_train_flags() {
           "--attention", "flash|unfused|KERNEL",
           "kernel of attention: one of configs/kernels, the stack's newest fused one, or one that writes its scores to "
           "HBM (default: as the stack on the chip)",
-          "flash"),
+          "flash")
+          .spelled("attention", "attention"),
       word<&TrainQuestion::graphs>(
           "--graphs", kGraphCaptureNames,
-          "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)"),
+          "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)")
+          .spelled("graphs", "graphs"),
       word<&TrainQuestion::fp8_recipe>("--fp8-recipe", kScalingNames,
                                        "where scales of 8-bit operands come from: tensors before, the tensor itself, "
-                                       "each of its rows, or blocks, as MXFP8 has them (default: as the stack)"),
+                                       "each of its rows, or blocks, as MXFP8 has them (default: as the stack)")
+          .spelled("fp8_recipe", "scaling"),
       word<&TrainQuestion::dispatch>(
           "--moe-dispatcher", kExpertDispatchNames,
           "how tokens reach experts of other ranks: a copy for each expert, or one for each node and rank that has any "
-          "of them, as DeepEP and HybridEP send them (default: deepep where the stack has it)"),
-      toggle<&TrainQuestion::dropout>("--dropout",
-                                      "dropout after attention and MLP, whose masks are kept (default: as the stack)"),
+          "of them, as DeepEP and HybridEP send them (default: deepep where the stack has it)")
+          .spelled("dispatcher", "dispatch"),
+      word<&TrainQuestion::dropout>("--dropout", kAutoOnOff,
+                                    "dropout after attention and MLP, whose masks are kept (default: as the stack)")
+          .called("[auto|on|off]")
+          .alone_as("on")
+          .spelled("dropout"),
+      word("--master-weights", kMasterNames,
+           "the fp32 copy that the optimizer updates; none: weights train in 16 bits alone (default fp32)")
+          .when<0, &TrainQuestion::master_weights>()
+          .spelled("master_weights"),
+      toggle<&TrainQuestion::fp8_activation_inputs>("--fp8-activation-inputs",
+                                                    "what gated activations read is kept in 8 bits")
+          .spelled("fp8_activation_inputs"),
       toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks")
-          .saying("how even the load of the experts is"),
-      kExpertLoadFlag.to<&TrainQuestion::expert_load>().saying("how even the load of the experts is"),
+          .saying("how even the load of the experts is")
+          .spelled("balanced_experts"),
+      kExpertLoadFlag.called("FILE|zipf:ALPHA|natural")
+          .to<&TrainQuestion::expert_load>()
+          .saying("how even the load of the experts is")
+          .spelled("expert_load"),
       quantity<&TrainQuestion::expert_capacity>(
           "--expert-capacity", UnitKind::kNumber, "FACTOR",
-          "experts take this many times their mean load, filled up or dropped (default: what is routed)", "1.25"),
+          "experts take this many times their mean load, filled up or dropped (default: what is routed)", "1.25")
+          .spelled("expert_capacity"),
       word<&TrainQuestion::tp_overlap>(
           "--tp-overlap", kCommOverlapNames,
           "how much of the tensor ranks' communication hides: as runs of the stack show (default), nothing, or in "
-          "pieces under matmuls"),
+          "pieces under matmuls")
+          .spelled("tp_overlap", "tp_overlap"),
       word<&TrainQuestion::dp_overlap>("--dp-overlap", LegalWords(kCommOverlapNames).first(2),
-                                       "whether gradients are reduced under the backward pass (default stack)"),
+                                       "whether gradients are reduced under the backward pass (default stack)")
+          .spelled("dp_overlap"),
       word<&TrainQuestion::stages>(
           "--stages", kStageSplitNames,
-          "how layers are dealt to pipeline stages where they divide (default: as the stack, mostly even)"),
+          "how layers are dealt to pipeline stages where they divide (default: as the stack, mostly even)")
+          .spelled("stages"),
       layout_flag("remat",
                   "what the backward pass computes again: full, in every layer; full:8, in the first 8 of each "
                   "stage; full:auto, in as many as must be (default: what is fastest)")
@@ -234,6 +264,10 @@ std::vector<Flag> make_train_flags() {
                                          "efficiencies")
                              .when<0, &TrainQuestion::ideal>(),
                          kStackFlag.to<&TrainQuestion::stack>(),
+                         text<&TrainQuestion::as_of>("--as-of", "DATE",
+                                                     "software as it was in this month: layouts, memory, kernels "
+                                                     "(default: its newest release)",
+                                                     "2025-03"),
                          kSetFlag
                              .explained("replace one field of the model or the hardware, such as "
                                         "hw.hbm.bandwidth=5TB/s")

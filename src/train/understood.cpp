@@ -14,6 +14,7 @@ TrainQuestion understood(TrainQuestion q, const Workload& w) {
   q.precision = w.precision.name;
   q.optimizer = w.optimizer.name;
   q.attention = w.kernel;
+  q.graphs = w.graphs;
   q.stages = w.runtime.stages;
   return q;
 }

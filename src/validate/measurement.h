@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/node.h"
-#include "cost/workload.h"
+#include "train/question.h"
 
 namespace scalecalc {
 
@@ -77,31 +77,14 @@ struct Measurement : MeasuredFacts {
   std::string subset, workload, framework;
   std::string run_class;  ///< a RunClass by its name; see name_stacks
   std::int64_t mtp_layers = 0;
-  std::int64_t chips_per_node = 0;       ///< 0: not said, as the two below
-  std::int64_t scaleup_domain = 0;       ///< chips under one switch domain, or of one torus
-  std::int64_t slices = 0;               ///< tori joined by another network
-  std::optional<double> node_bandwidth;  ///< bytes/s that leave a node in one direction, where the row says it
+  std::int64_t chips_per_node = 0;  ///< 0: not said, as the two below
+  std::int64_t scaleup_domain = 0;  ///< chips under one switch domain, or of one torus
+  std::int64_t slices = 0;          ///< tori joined by another network
   std::int64_t seq = 0;
   double batch_seqs = 0;
   RowLayout layout;
   std::string precision, optimizer, recompute;
-  std::optional<FineTune> adapters;  ///< absent: the whole model trains, or the source does not say which
-  std::string attention;             ///< as KernelQuestion::stated
-  std::optional<GraphCapture> graphs;
-  bool balanced_experts = false;           ///< routing is forced to be even
-  bool natural_routing = false;            ///< the router of a fresh model alone says which experts are chosen
-  std::optional<ExpertDispatch> dispatch;  ///< absent: as the stack had it then
-  std::optional<bool> expert_overlap;      ///< expert all-to-alls under another microbatch's compute
-  CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
-  std::optional<double> expert_capacity;  ///< most a expert takes, in its mean load
-  bool fp8_activation_inputs = false;     ///< of gated MLPs, kept in 8 bits
-  std::optional<bool> dropout;            ///< after attention and MLP; absent: as the stack does
-  std::optional<bool> fused_loss;  ///< logits and their gradient are all that the loss holds, in 16 bits; absent:
-                                   ///< where it was compiled
-  bool chunked_loss = false;       ///< in pieces of the sequence or of the vocabulary, one after another
-  std::optional<bool> compiled;    ///< by torch.compile, which fuses elementwise kernels, the loss among them
-  bool master_weights = true;      ///< false: weights train in 16 bits, without an fp32 copy
-  std::uint8_t offload = 0;        ///< kOffload bits: what the source says lies with the host
+  TrainQuestion asked;  ///< what else the row says of the run, in the fields of the question; see row_question
 
   std::optional<double> step_s, tokens_per_s_per_chip, flops_per_s_per_chip, mfu, peak_flops_per_s;
   std::string flops_count;  ///< as written; empty if the source does not say
@@ -111,9 +94,6 @@ struct Measurement : MeasuredFacts {
   /// What it is grouped by: the leading letters of the model's name.
   std::string family() const;
 };
-
-/// A list of rows, or a map with `rows` and the `models` and `sources` they share. UserError with every problem found.
-std::vector<Measurement> read_measurements(const ConfigNode& document);
 
 // Published serving figures: what was served, on what, by which engine, and what was measured. docs/accuracy.md
 // describes the files they are read from.

@@ -14,6 +14,7 @@
 
 #include "base/io.h"
 #include "base/text.h"
+#include "validate/training_rows_options.h"
 
 namespace scalecalc::cli {
 namespace {

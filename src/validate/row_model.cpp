@@ -18,7 +18,6 @@
 namespace scalecalc {
 namespace {
 
-/// A shape as a model file, so that there is one way into a model.
 class ShapeDocument {
  public:
   ShapeDocument(const Measurement& row, const ModelShape& shape) : row_(row), s_(shape), where_(row.where) {}
@@ -105,7 +104,7 @@ class ShapedModels {
     const std::lock_guard lock(mutex_);
     const auto found = made_.find(key);
     if (found != made_.end()) return found->second;
-    return made_.emplace(key, load_model(ShapeDocument(row, *row.shape).run())).first->second;
+    return made_.emplace(key, load_model(model_document(row))).first->second;
   }
 
  private:
@@ -135,6 +134,8 @@ std::string with_nearest(const UserError& error) {
   return suggested ? fmt::format("{}; {}", first.message, first.hint.substr(0, first.hint.find('?') + 1))
                    : first.message;
 }
+
+ConfigNode model_document(const Measurement& row) { return ShapeDocument(row, *row.shape).run(); }
 
 ModelSpec model_of(const Measurement& row, const Catalog& catalog) {
   const std::vector<std::string> missing = row.shape ? unread(*row.shape) : std::vector<std::string>{};

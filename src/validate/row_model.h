@@ -26,6 +26,9 @@ class NotPredicted : public std::exception {
 /// What is wrong with a name, with the nearest one: "unknown model 'lama3-8b'; did you mean 'llama3-8b'?"
 std::string with_nearest(const UserError& error);
 
+/// The row's own shape as a model file, so that there is one way into a model.
+ConfigNode model_document(const Measurement& row);
+
 /// The row's own shape as a model, or the catalog's model of its name. NotPredicted for what no model file can say.
 ModelSpec model_of(const Measurement& row, const Catalog& catalog);
 

@@ -170,7 +170,7 @@ constexpr std::array<Words<Scaling>, 8> kScalings{{{"fp8-cs", Scaling::kCurrent}
 void refuse_inexpressible(const Measurement& row) {
   const auto refuse = [](const char* reason, const std::string& detail) { throw NotPredicted(reason, detail); };
   const bool adapters = row.workload == "lora" || lower_case(row.optimizer).find("adapters") != std::string::npos;
-  if (adapters && !row.adapters) refuse("which adapters trained is not known", row.workload);
+  if (adapters && !row.asked.fine_tune) refuse("which adapters trained is not known", row.workload);
 }
 
 /// What sources call the engine's schedules; the first that fits. ZB-1P keeps 1F1B's memory, as the engine's ZB-H1 does
@@ -249,11 +249,11 @@ void pin_data(const RowLayout& l, LayoutFilter& fix) {
   fix.dp = *l.dp / shards;
 }
 
-LayoutFilter pins(const Measurement& row, const ModelSpec& model, const StackMemory& memory) {
+void pin_layout(const Measurement& row, const ModelSpec& model, const StackMemory& memory, TrainQuestion& q) {
   RowLayout l = row.layout;
   if (!memory.regathers_in_pipeline && l.zero == 3 && l.pp.value_or(1) > 1) l.zero = 1;
   count_in_chips(row, l);
-  LayoutFilter fix;
+  LayoutFilter& fix = q.fix;
   pin_data(l, fix);
   // Degrees a source leaves out while it states the data ways are one.
   const auto degree = [&](const std::optional<std::int64_t>& value) {
@@ -278,10 +278,15 @@ LayoutFilter pins(const Measurement& row, const ModelSpec& model, const StackMem
   const RowRemat remat = remat_of(row, model, fix.pp.value_or(1));
   fix.remat = remat.policy;
   fix.remat_layers = remat.layers;
-  fix.offload = remat.offload | row.offload;  // what a row does not say to lie with the host does not
+  q.recomputed = remat.operations;
+  // What a row does not say to lie with the host does not.
+  fix.offload = static_cast<std::uint8_t>(remat.offload | fix.offload.value_or(0));
   fix.offload_layers = 0;
-  fix.loss = row.chunked_loss ? LossKind::kChunked : LossKind::kWhole;  // otherwise as the stack's rules or the row say
-  return fix;
+  // Compiled runs fuse the loss.
+  const bool fused = q.fused_loss.value_or(q.compiled.value_or(false));
+  if (!fix.loss) fix.loss = fused ? LossKind::kFused : LossKind::kWhole;
+  q.fused_loss = fused && fix.loss == LossKind::kChunked;
+  fix.split.emplace();  // dealt as its stack does, or as the row says
 }
 
 /// What the search is left to choose.
@@ -304,115 +309,78 @@ std::vector<std::string> open_dimensions(const LayoutFilter& fix, bool experts) 
   return out;
 }
 
-/// The network as the row's site cabled it: what leaves a node is shared by its chips.
-void set_node_bandwidth(const Measurement& row, HardwareSpec& hw) {
-  if (!row.node_bandwidth || hw.is_torus()) return;
-  const auto chips = static_cast<double>(row.chips_per_node > 0 ? row.chips_per_node : hw.chips_per_host);
-  for (std::size_t tier = 1; tier < hw.network.size(); ++tier) {
-    set_bandwidth(hw, tier, BytesPerSecond(*row.node_bandwidth / chips));
-  }
-}
-
-/// A run whose source says what lay with the host had a host that held it, whatever the chip's file says of hosts.
-void trust_host(const Measurement& row, HardwareSpec& hw) {
-  constexpr double kNoLimit = 1e18;
-  if (row.offload != 0 && hw.host_memory().value() <= 0) hw.host_ram = Bytes(kNoLimit);
-}
-
 std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
   if (!hw.is_torus() || row.slices > 0) return std::max<std::int64_t>(1, row.slices);
   const std::int64_t torus = row.scaleup_domain;
   return torus > 0 && row.chips > torus && row.chips % torus == 0 ? row.chips / torus : 1;
 }
 
-Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
-  Workload out;
-  out.seq = row.seq;
-  out.batch_seqs = row.batch_seqs;
-  out.fine_tune = row.adapters;
-  try {
-    out.precision = precision_of(precision_word(row));
-    out.precision.scaling = first_meaning(kScalings, row.precision);
-    const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
-    out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer, out.precision);
-  } catch (const UserError& error) {
-    throw NotPredicted("the precision or optimizer is not modelled", error.diagnostics().front().message);
-  }
-  for (const DType format : {out.precision.compute, out.precision.high}) {
-    if (hw.matmul_peak[static_cast<std::size_t>(format)]) continue;
-    throw NotPredicted("the chip publishes no rate in the precision",
-                       fmt::format("{} has none in {}", hw.name, name_of(format)));
-  }
-  return out;
+/// The optimizer as `train` knows it, of "AdamW, ZeRO".
+std::string optimizer_word(const Measurement& row) {
+  const std::string name = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
+  return name == "adamw" ? "adam" : name;
 }
 
 /// What the row says of captured graphs and of expert overlap, or else the recipes of its release.
-void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
-  Workload& w = out.resolved.workload;
-  w.graphs = row.graphs.value_or(GraphCapture::kNone);
-  w.balanced_experts = row.balanced_experts;
-  if (row.natural_routing && out.resolved.model.moe) {
-    const double skew = out.resolved.hw.efficiency.serving.expert_skew.value;
-    w.expert_load = std::make_shared<const ExpertLoad>(ExpertLoad::zipf(*out.resolved.model.moe, skew));
-  }
-  out.fix.ep_overlap = row.expert_overlap.value_or(false);
-  out.fix.split.emplace();  // dealt as its stack does, or as the row says
-  w.expert_capacity = row.expert_capacity;
-  w.tp_overlap = row.tp_overlap;
-  if (row.graphs || row.expert_overlap || row.stack.empty() || !out.resolved.model.moe.has_value()) return;
+void choose_recipe(const Measurement& row, const Catalog& catalog, bool moe, TrainQuestion& q) {
+  const bool said = q.graphs || q.fix.ep_overlap;
+  if (!q.fix.ep_overlap) q.fix.ep_overlap = false;
+  if (said || row.stack.empty() || !moe) return;
   const std::string month = month_of(row.date);
   const auto stack = stack_spec(catalog, row.stack);
   for (const RecipeDefaults& recipe : stack->recipes) {
     if (month.empty() || month < month_of(recipe.since) || !lower_case(row.precision).starts_with(recipe.precision))
       continue;
-    w.graphs = recipe.step_graph ? GraphCapture::kStep : GraphCapture::kNone;
-    out.fix.ep_overlap = recipe.expert_overlap;
+    q.graphs = recipe.step_graph ? GraphCapture::kStep : GraphCapture::kNone;
+    q.fix.ep_overlap = recipe.expert_overlap;
   }
 }
 
-/// What the row says of its gradients and of how tokens reach experts.
-void choose_overlap(const Measurement& row, Workload& w) {
-  use_reduced_format(w);
-  w.dp_overlap = row.dp_overlap;
-  // Where a framework has both, DeepEP must be asked for, and who did says so.
-  if (row.dispatch || !w.runtime.deepep_since.empty()) {
-    w.runtime.dispatch = row.dispatch.value_or(ExpertDispatch::kAllToAll);
+/// What only a mixture of experts is asked. Where a framework has both dispatchers, DeepEP must be asked for, and who
+/// did says so.
+void choose_experts(const Measurement& row, const Catalog& catalog, bool moe, TrainQuestion& q) {
+  if (!moe) {
+    q.dispatch.reset();
+    q.balanced_experts = false;
+    q.expert_capacity.reset();
+    q.expert_load.clear();
+    if (q.fine_tune) q.fine_tune->experts.reset();
+  } else if (!q.dispatch && !stack_runtime(catalog, row.stack).deepep_since.empty()) {
+    q.dispatch = ExpertDispatch::kAllToAll;
   }
 }
 
-/// As the row says, or as its stack did on that chip at its date.
-void choose_attention(const Measurement& row, const Catalog& catalog, bool ideal, ResolvedQuestion& out) {
-  const KernelQuestion asked{.stack = row.stack,
-                             .framework = row.framework,
-                             .date = row.date,
-                             .stated = row.attention,
-                             .heads = widest_heads(out.model)};
-  try {
-    run_kernel(choose_kernel(catalog, out.hw, asked), ideal, out);
-  } catch (const UserError& error) {
-    throw NotPredicted("the attention kernel is not known", error.diagnostics().front().message);
-  }
+/// A run whose source says what lay with the host had a host that held it, whatever the chip's file says of hosts.
+void trust_host(const HardwareSpec& hw, TrainQuestion& q) {
+  if (q.fix.offload.value_or(0) != 0 && hw.host_memory().value() <= 0) q.set.emplace_back("hw.host.ram=1000000TiB");
 }
 
-/// The stack's memory, whether or not the chip has coefficients of it, and what the row says over it.
-void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
-  run_under_stack(catalog, row.stack, month_of(row.date), out.resolved);
-  Workload& w = out.resolved.workload;
-  StackMemory& rules = w.memory;
-  choose_overlap(row, w);
-  if (row.dropout) w.dropout = *row.dropout;
-  if (row.fp8_activation_inputs && !out.resolved.model.mlp.gated) {
-    throw NotPredicted("what the activation reads is kept in 8 bits of gated MLPs alone", "fp8_activation_inputs");
+TrainQuestion question_of(const Measurement& row, const Catalog& catalog, const ModelSpec& model,
+                          const HardwareSpec& hw) {
+  TrainQuestion q = row.asked;
+  q.model = row.model;
+  q.hardware = row.chip;
+  q.chips = row.chips;
+  q.slices = slices_of_row(row, hw);
+  q.seq = row.seq;
+  q.batch_seqs = row.batch_seqs;
+  q.precision = precision_word(row);
+  if (q.precision == "fp8" && !q.fp8_recipe) q.fp8_recipe = first_meaning(kScalings, row.precision);
+  q.optimizer = optimizer_word(row);
+  q.stack = row.stack;
+  q.framework = row.framework;
+  q.as_of = row.date;
+  if (hw.is_torus() || row.chips <= chips_inside(hw)) {
+    q.node_bandwidth.reset();
+  } else if (q.node_bandwidth && row.chips_per_node > 0) {
+    *q.node_bandwidth *= static_cast<double>(hw.chips_per_host) / static_cast<double>(row.chips_per_node);
   }
-  rules.fp8_activation_inputs = row.fp8_activation_inputs;
-  const bool compiled = row.compiled.value_or(false);
-  if (row.fused_loss.value_or(compiled)) rules.logit_bytes = std::min(rules.logit_bytes, kFusedLogitBytes);
-  if (compiled)
-    rules.norm_input_bytes = rules.norm_result_bytes = rules.gate_copies = 0;  // there are no kernels between
-  if (compiled && !rules.compiled_selective.empty()) rules.selective = rules.compiled_selective;
-  if (!row.master_weights) train_in_16_bits(w);
-  const RowRemat remat = remat_of(row, out.resolved.model, 1);
-  if (!remat.operations.empty()) rules.selective = remat.operations;
+  pin_layout(row, model, stack_memory(catalog, row.stack), q);
+  choose_recipe(row, catalog, model.moe.has_value(), q);
+  choose_experts(row, catalog, model.moe.has_value(), q);
+  if (q.fix.schedule == Schedule::kDualPipe) q.fix.ep_overlap.reset();  // which always does it
+  trust_host(hw, q);
+  return q;
 }
 
 }  // namespace
@@ -437,12 +405,6 @@ HardwareSpec chip_of(const MeasuredFacts& row, const Catalog& catalog, const std
     throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
   }
   return hw;
-}
-
-const StackCoefficients& stack_of(const Measurement& row, const HardwareSpec& hw) {
-  const auto named =
-      std::find_if(hw.stacks.begin(), hw.stacks.end(), [&](const StackCoefficients& s) { return s.name == row.stack; });
-  return named == hw.stacks.end() ? hw.stacks.front() : *named;
 }
 
 void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog) {
@@ -471,36 +433,25 @@ std::string precision_word(const Measurement& row) {
   return found ? std::string(*found) : lower_case(row.precision);
 }
 
-void train_in_16_bits(Workload& workload) {
-  workload.memory.sharded_master = false;
-  workload.optimizer.state_bytes -= std::exchange(workload.optimizer.master_bytes, 0);
-}
-
 RowQuestion row_question(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set,
                          bool ideal) {
   refuse_inexpressible(row);
-  RowQuestion out;
-  ResolvedQuestion& r = out.resolved;
-  r.model = model_of(row, catalog);
-  r.hw = chip_of(row, catalog, set, {"compute.matmul", "hbm", "host"});
-  set_node_bandwidth(row, r.hw);
-  trust_host(row, r.hw);
-  r.workload = workload_of(row, r.hw);
-  const StackCoefficients& stack = stack_of(row, r.hw);
-  out.basis = stack.name == row.stack ? stack.basis : StackBasis::kDefault;
-  r.efficiency = ideal ? ideal_efficiency(r.hw.efficiency) : stack.efficiency;
-  choose_memory(row, catalog, out);
-  choose_attention(row, catalog, ideal, r);
-  const std::int64_t slices = slices_of_row(row, r.hw);
-  r.slices = slices_of(r.hw, row.chips, slices);
-  if (r.slices.empty()) {
-    const SliceError error = no_slice(r.hw, row.chips, slices);
-    throw NotPredicted("no machine of that size is built", error.message);
+  const ModelSpec model = model_of(row, catalog);
+  const HardwareSpec hw = chip_of(row, catalog, set, {"compute.matmul", "hbm", "host"});
+  RowQuestion out{.asked = question_of(row, catalog, model, hw)};
+  TrainQuestion& q = out.asked;
+  q.set.insert(q.set.end(), set.begin(), set.end());
+  q.ideal = ideal;
+  const auto own = std::find_if(hw.stacks.begin(), hw.stacks.end(),
+                                [&](const StackCoefficients& s) { return s.name == row.stack && !s.serves; });
+  if (own != hw.stacks.end()) out.basis = own->basis;
+  q.rates = own == hw.stacks.end() ? "" : own->name;
+  try {
+    out.resolved = resolve(q, catalog, model);
+  } catch (const UserError& error) {
+    throw NotPredicted("train refuses the question", error.diagnostics().front().message);
   }
-  out.fix = pins(row, r.model, r.workload.memory);
-  choose_runtime(row, catalog, out);
-  if (out.fix.schedule == Schedule::kDualPipe) out.fix.ep_overlap.reset();  // which always does it
-  out.chosen = open_dimensions(out.fix, r.model.moe.has_value());
+  out.chosen = open_dimensions(q.fix, model.moe.has_value());
   return out;
 }
 

@@ -17,8 +17,8 @@
 namespace scalecalc {
 
 struct RowQuestion {
+  TrainQuestion asked;  ///< what the row says; the search chooses what it leaves open of the layout
   ResolvedQuestion resolved;
-  LayoutFilter fix;                         ///< what the row says of its layout; the search chooses the rest
   std::vector<std::string> chosen;          ///< dimensions that the row leaves to the search
   StackBasis basis = StackBasis::kDefault;  ///< of the coefficients
 };
@@ -35,14 +35,8 @@ HardwareSpec chip_of(const MeasuredFacts& row, const Catalog& catalog, const std
 /// The precision the engine knows it by: "mxfp8" and "fp8-cs" are fp8.
 std::string precision_word(const Measurement& row);
 
-/// The coefficients under `row.stack` that the chip or its family has, otherwise the chip's usual ones.
-const StackCoefficients& stack_of(const Measurement& row, const HardwareSpec& hw);
-
-/// Weights train without an fp32 copy.
-void train_in_16_bits(Workload& workload);
-
-/// `set` as --set of hardware fields; coefficients of `row.stack` where the chip has any. NotPredicted for a row
-/// outside what the engine can express.
+/// `set` as --set of hardware fields; coefficients of `row.stack` where the chip has any. NotPredicted for a row that
+/// `train` would refuse.
 RowQuestion row_question(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set,
                          bool ideal);
 

@@ -95,9 +95,9 @@ bool drop_master(RowQuestion& q) {
 
 /// Where the row names no policy, the search has looked at all of them.
 bool run_layers_again(RowQuestion& q) {
-  if (!q.fix.remat || *q.fix.remat == Remat::kFull || *q.fix.remat == Remat::kNone) return false;
-  q.fix.remat = Remat::kFull;
-  q.fix.remat_layers = 0;
+  if (!q.asked.fix.remat || *q.asked.fix.remat == Remat::kFull || *q.asked.fix.remat == Remat::kNone) return false;
+  q.asked.fix.remat = Remat::kFull;
+  q.asked.fix.remat_layers = 0;
   return true;
 }
 
@@ -135,15 +135,14 @@ double measured_step(const Measurement& row, const ResolvedQuestion& question) {
 }
 
 PlanRequest request_of(const RowQuestion& q) {
-  return {.model = &q.resolved.model,
-          .hw = &q.resolved.hw,
-          .efficiency = q.resolved.efficiency,
-          .workload = q.resolved.workload,
-          .slices = q.resolved.slices,
-          .fix = q.fix,
-          .top = 1,
-          .variants = true,
-          .threads = 1};
+  PlanRequest out = request_of(q.asked, q.resolved);
+  std::erase_if(out.slices, [&](const Slice& slice) { return slice.chips != q.asked.chips; });
+  if (q.chosen.empty()) out.stack.reset();  // what ran is not refused
+  out.measured = {};
+  out.top = 1;
+  out.variants = true;
+  out.threads = 1;
+  return out;
 }
 
 Evaluated evaluate(RowQuestion& question, const Stop& stop) {
@@ -152,8 +151,13 @@ Evaluated evaluate(RowQuestion& question, const Stop& stop) {
     if (should_stop(stop)) throw Stopped();  // what it found says nothing of the whole
     return out;
   };
-  const PlanRequest request = request_of(question);
+  PlanRequest request = request_of(question);
   PlanResult found = planned(request);
+  if (found.plans.empty() && request.stack) {  // nor is it for what the search would have to choose beside it
+    question.resolved.launcher.reset();
+    request.stack.reset();
+    found = planned(request);
+  }
   if (!found.plans.empty()) return {.plan = std::move(found.plans.front())};
   if (found.stats.rejected[static_cast<std::size_t>(Reject::kMemory)] == 0) refuse_layout(request, found.stats);
   RowQuestion saving_more = question;

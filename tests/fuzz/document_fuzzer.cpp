@@ -24,6 +24,7 @@
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "validate/measurement.h"
+#include "validate/training_rows_options.h"
 
 namespace {
 
@@ -43,7 +44,7 @@ void read_document(char kind, std::string_view text) {
     case 'l': load_law(document); break;
     case 'k': load_kernel(document, kCatalog); break;
     default:
-      for (const Measurement& row : read_measurements(document)) {
+      for (const Measurement& row : cli::read_measurements(document)) {
         check(!row.shape || row.shape->layers <= 10'000, "a measured model has the layers of a model file");
       }
   }

@@ -21,6 +21,7 @@
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "validate/measurement.h"
+#include "validate/training_rows_options.h"
 
 namespace scalecalc {
 namespace {
@@ -302,7 +303,7 @@ TEST(FileSchemas, OfMeasurements) {
     } else if (name == "serve") {
       record(document, serve, [](const ConfigNode& d) { read_serve_measurements(d); });
     } else {
-      record(document, train, [](const ConfigNode& d) { read_measurements(d); });
+      record(document, train, [](const ConfigNode& d) { cli::read_measurements(d); });
     }
   }
   expect_schema("train-measurements", "Measured training runs of scalecalc", train, false);

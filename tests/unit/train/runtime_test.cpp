@@ -114,6 +114,49 @@ TEST(Runtime, DropoutIsOnWhereItIsAskedFor) {
   EXPECT_TRUE(resolve(q, Catalog()).workload.dropout);
 }
 
+/// Of the dense MLP, 2 bytes a parameter of weights and gradients each beside it, Adam keeps two moments of 4 bytes and
+/// a copy of 4; an update of bf16 weights alone reads the gradient of 4 bytes and reads and writes 2 + 2 x 4.
+TEST(Runtime, WithoutMastersTheUpdateTouchesTheWeightsThemselves) {
+  TrainQuestion q = mixtral();
+  q.optimizer = "adam";
+  q.precision = "bf16";
+  EXPECT_EQ(resolve(q, Catalog()).workload.optimizer.state_bytes, 12);
+  EXPECT_EQ(resolve(q, Catalog()).workload.optimizer.update_bytes, 4 + 2 * (8 + 4) + 2);
+  q.master_weights = false;
+  EXPECT_EQ(resolve(q, Catalog()).workload.optimizer.state_bytes, 8);
+  EXPECT_EQ(resolve(q, Catalog()).workload.optimizer.update_bytes, 4 + 2 * (8 + 2));
+  q.precision = "fp32";
+  EXPECT_THROW(resolve(q, Catalog()), UserError) << "which have no copy";
+}
+
+/// What a node sends is its chips' together.
+TEST(Runtime, NodesMayBeCabledTheirOwnWay) {
+  TrainQuestion q = mixtral();
+  q.chips = 16;
+  q.node_bandwidth = 100e9;
+  EXPECT_DOUBLE_EQ(resolve(q, Catalog()).hw.network[1].switched.bandwidth_per_chip.value(), 12.5e9);
+  q.chips = 8;
+  EXPECT_THROW(resolve(q, Catalog()), UserError) << "one node";
+}
+
+/// The newest release of the month, as configs/stacks/megatron.yaml lists them.
+TEST(Runtime, SoftwareMayBeThatOfADate) {
+  TrainQuestion q = mixtral();
+  q.stack = "megatron";
+  const auto release = [&](const char* date) {
+    q.as_of = date;
+    return resolve(q, Catalog()).launcher;
+  };
+  ASSERT_NE(release("2026-08"), nullptr);
+  EXPECT_NE(release("2024-09") == nullptr ? "" : release("2024-09")->version, release("2026-08")->version);
+  EXPECT_EQ(release("2012-01"), nullptr) << "nobody knows what it could do";
+  q.as_of = "yesterday";
+  EXPECT_THROW(resolve(q, Catalog()), UserError);
+  q.as_of = "2026-08";
+  q.stack = "megatron@" + release("2026-08")->version;
+  EXPECT_THROW(resolve(q, Catalog()), UserError) << "both say which release";
+}
+
 TEST(Runtime, EvenLoadsLeaveNoOneWaiting) {
   TrainQuestion q = mixtral();
   q.set = coefficients({{"moe_imbalance", "1.5"}});

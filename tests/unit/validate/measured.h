@@ -6,6 +6,7 @@
 
 #include "config/yaml_reader.h"
 #include "validate/measurement.h"
+#include "validate/training_rows_options.h"
 
 namespace scalecalc::test {
 
@@ -29,7 +30,7 @@ inline std::string row_text(const std::string& more = "", const std::string& id 
 }
 
 inline std::vector<Measurement> measurements(const std::string& text) {
-  return read_measurements(read_yaml(text, "runs.yaml"));
+  return cli::read_measurements(read_yaml(text, "runs.yaml"));
 }
 
 inline Measurement measurement(const std::string& more = "") { return measurements(row_text(more)).front(); }

@@ -106,40 +106,43 @@ TEST(ReadMeasurements, UnderstandsWhatSourcesSayInWords) {
   const Measurement row = test::measurement(
       "  flags: {framework: Megatron, interconnect: 4x100G Omni-Path per 8-GPU node, cp_type: all-to-all (Ulysses)}\n");
   EXPECT_EQ(row.framework, "Megatron");
-  EXPECT_DOUBLE_EQ(*row.node_bandwidth, 50e9);
+  EXPECT_DOUBLE_EQ(*row.asked.node_bandwidth, 50e9);
   EXPECT_EQ(row.layout.cp_comm, "ulysses");
-  EXPECT_FALSE(test::measurement("  flags: {interconnect: 8x400G IB}\n").node_bandwidth) << "whose, it does not say";
+  EXPECT_FALSE(test::measurement("  flags: {interconnect: 8x400G IB}\n").asked.node_bandwidth)
+      << "whose, it does not say";
 }
 
 TEST(ReadMeasurements, UnderstandsHowTheStepWasRun) {
   const Measurement told = test::measurement(
       "  flags: {cuda_graph: full_iteration, moe_a2a_overlap: true, routing: 'force-balanced, dropless'}\n");
-  EXPECT_EQ(told.graphs, GraphCapture::kStep);
-  EXPECT_EQ(told.expert_overlap, true);
-  EXPECT_TRUE(told.balanced_experts);
+  EXPECT_EQ(told.asked.graphs, GraphCapture::kStep);
+  EXPECT_EQ(told.asked.fix.ep_overlap, true);
+  EXPECT_TRUE(told.asked.balanced_experts);
   const Measurement partly = test::measurement(
       "  flags: {cuda_graph: transformer_engine, moe_dispatcher: deepep with overlap, routing: natural "
       "(unbalanced)}\n");
-  EXPECT_EQ(partly.graphs, GraphCapture::kLayer);
-  EXPECT_EQ(partly.expert_overlap, true);
-  EXPECT_FALSE(partly.balanced_experts);
-  EXPECT_TRUE(partly.natural_routing);
-  EXPECT_FALSE(told.natural_routing);
-  EXPECT_EQ(partly.dispatch, ExpertDispatch::kDeepEp);
-  EXPECT_FALSE(told.dispatch) << "not said is as the stack had it";
-  EXPECT_EQ(test::measurement("  dispatcher: all-to-all\n").dispatch, ExpertDispatch::kAllToAll);
-  EXPECT_EQ(test::measurement("  flags: {moe_dispatcher: NCCL all-to-all}\n").dispatch, ExpertDispatch::kAllToAll);
-  EXPECT_TRUE(test::measurement("  natural_routing: true\n").natural_routing);
+  EXPECT_EQ(partly.asked.graphs, GraphCapture::kLayer);
+  EXPECT_EQ(partly.asked.fix.ep_overlap, true);
+  EXPECT_FALSE(partly.asked.balanced_experts);
+  EXPECT_EQ(partly.asked.expert_load, kNaturalLoad);
+  EXPECT_EQ(told.asked.expert_load, "");
+  EXPECT_EQ(partly.asked.dispatch, ExpertDispatch::kDeepEp);
+  EXPECT_FALSE(told.asked.dispatch) << "not said is as the stack had it";
+  EXPECT_EQ(test::measurement("  dispatcher: all-to-all\n").asked.dispatch, ExpertDispatch::kAllToAll);
+  EXPECT_EQ(test::measurement("  flags: {moe_dispatcher: NCCL all-to-all}\n").asked.dispatch,
+            ExpertDispatch::kAllToAll);
+  EXPECT_EQ(test::measurement("  natural_routing: true\n").asked.expert_load, kNaturalLoad);
   const Measurement own = test::measurement("  graphs: step\n  expert_overlap: false\n  balanced_experts: true\n");
-  EXPECT_EQ(own.graphs, GraphCapture::kStep);
-  EXPECT_EQ(own.expert_overlap, false);
-  EXPECT_TRUE(own.balanced_experts);
-  EXPECT_FALSE(test::measurement().graphs) << "not said is not none";
-  EXPECT_EQ(test::measurement("  flags: {moe: 'token drop, capacity factor 1.0'}\n").expert_capacity, 1);
-  EXPECT_EQ(test::measurement("  flags: {routing: 'force-balanced, token drop'}\n").expert_capacity, 1);
-  EXPECT_EQ(test::measurement("  flags: {capacity_factor: 1.25}\n").expert_capacity, 1.25);
-  EXPECT_FALSE(test::measurement("  flags: {routing: 'node-limited to 4 nodes, no token drop'}\n").expert_capacity);
-  EXPECT_FALSE(test::measurement("  flags: {routing: balanced/random in benchmark}\n").balanced_experts);
+  EXPECT_EQ(own.asked.graphs, GraphCapture::kStep);
+  EXPECT_EQ(own.asked.fix.ep_overlap, false);
+  EXPECT_TRUE(own.asked.balanced_experts);
+  EXPECT_FALSE(test::measurement().asked.graphs) << "not said is not none";
+  EXPECT_EQ(test::measurement("  flags: {moe: 'token drop, capacity factor 1.0'}\n").asked.expert_capacity, 1);
+  EXPECT_EQ(test::measurement("  flags: {routing: 'force-balanced, token drop'}\n").asked.expert_capacity, 1);
+  EXPECT_EQ(test::measurement("  flags: {capacity_factor: 1.25}\n").asked.expert_capacity, 1.25);
+  EXPECT_FALSE(
+      test::measurement("  flags: {routing: 'node-limited to 4 nodes, no token drop'}\n").asked.expert_capacity);
+  EXPECT_FALSE(test::measurement("  flags: {routing: balanced/random in benchmark}\n").asked.balanced_experts);
 }
 
 TEST(ReadMeasurements, MinimalPoliciesComputeTheCheapPartsAgain) {
@@ -151,8 +154,12 @@ TEST(ReadMeasurements, MinimalPoliciesComputeTheCheapPartsAgain) {
 }
 
 TEST(ReadMeasurements, UnderstandsWhatWasOverlapped) {
-  const auto tp = [](const std::string& text) { return test::measurement("  flags: {" + text + "}\n").tp_overlap; };
-  const auto dp = [](const std::string& text) { return test::measurement("  flags: {" + text + "}\n").dp_overlap; };
+  const auto tp = [](const std::string& text) {
+    return test::measurement("  flags: {" + text + "}\n").asked.tp_overlap;
+  };
+  const auto dp = [](const std::string& text) {
+    return test::measurement("  flags: {" + text + "}\n").asked.dp_overlap;
+  };
   EXPECT_EQ(tp("overlap: no DP/TP communication overlap"), CommOverlap::kNone);
   EXPECT_EQ(dp("overlap: no DP/TP communication overlap"), CommOverlap::kNone);
   EXPECT_EQ(dp("comm_overlap: none for DP/TP"), CommOverlap::kNone);
@@ -162,13 +169,14 @@ TEST(ReadMeasurements, UnderstandsWhatWasOverlapped) {
   EXPECT_EQ(dp("overlap: 'TP, PP and DP communication overlapped'"), CommOverlap::kStack);
   EXPECT_EQ(tp("async_tp: true"), CommOverlap::kPipelined);
   EXPECT_EQ(tp("async_tp: false"), CommOverlap::kNone);
-  EXPECT_EQ(test::measurement("  tp_overlap: pipelined\n  dp_overlap: none\n").tp_overlap, CommOverlap::kPipelined);
-  EXPECT_EQ(test::measurement().tp_overlap, CommOverlap::kStack);
+  EXPECT_EQ(test::measurement("  tp_overlap: pipelined\n  dp_overlap: none\n").asked.tp_overlap,
+            CommOverlap::kPipelined);
+  EXPECT_EQ(test::measurement().asked.tp_overlap, CommOverlap::kStack);
 }
 
 TEST(ReadMeasurements, AttentionIsTheRowsToSay) {
-  EXPECT_EQ(test::measurement().attention, "");
-  EXPECT_EQ(test::measurement("  attention: unfused\n").attention, "unfused");
+  EXPECT_EQ(test::measurement().asked.attention, "");
+  EXPECT_EQ(test::measurement("  attention: unfused\n").asked.attention, "unfused");
 }
 
 TEST(ReadMeasurements, WhatIsCommonToAFileNeedNotBeRepeated) {
@@ -194,24 +202,24 @@ TEST(ReadMeasurements, UnderstandsWhereTheStateLies) {
   const Measurement own = test::measurement(
       "  parallel: {dp: 8, zero_stage: 1, zero_group: 4}\n  offload: optimizer+weights\n  master_weights: false\n");
   EXPECT_EQ(own.layout.zero_group, 4);
-  EXPECT_EQ(own.offload, kOffloadOptimizer | kOffloadWeights);
-  EXPECT_FALSE(own.master_weights);
+  EXPECT_EQ(own.asked.fix.offload, kOffloadOptimizer | kOffloadWeights);
+  EXPECT_FALSE(own.asked.master_weights);
   const Measurement told = test::measurement(
       "  parallel: {dp: 16, zero_stage: 1, notes: optimizer states sharded over 8 ranks only (hybrid ZeRO)}\n"
       "  flags: {offload: FSDP CPU offload of parameters}\n");
   EXPECT_EQ(told.layout.zero_group, 8);
-  EXPECT_EQ(told.offload, kOffloadOptimizer | kOffloadWeights);
+  EXPECT_EQ(told.asked.fix.offload, kOffloadOptimizer | kOffloadWeights);
   const Measurement silent = test::measurement();
   EXPECT_FALSE(silent.layout.zero_group);
-  EXPECT_EQ(silent.offload, 0);
-  EXPECT_TRUE(silent.master_weights);
+  EXPECT_FALSE(silent.asked.fix.offload);
+  EXPECT_TRUE(silent.asked.master_weights);
   EXPECT_EQ(problems_of(test::row_text("  offload: optimiser\n")).at(0).hint, "did you mean 'optimizer'?");
 }
 
 TEST(ReadMeasurements, WhetherAStepIsCompiledIsTheRowsToSay) {
-  EXPECT_EQ(test::measurement("  compile: true\n").compiled, true);
-  EXPECT_EQ(test::measurement("  flags: {torch_compile: false}\n").compiled, false);
-  EXPECT_FALSE(test::measurement().compiled);
+  EXPECT_EQ(test::measurement("  compile: true\n").asked.compiled, true);
+  EXPECT_EQ(test::measurement("  flags: {torch_compile: false}\n").asked.compiled, false);
+  EXPECT_FALSE(test::measurement().asked.compiled);
 }
 
 TEST(ReadMeasurements, ReportsEveryProblemWithItsPlace) {
@@ -277,7 +285,7 @@ TEST(ReadMeasurements, AShapeHasTheRangesOfAModelFile) {
 
 TEST(ReadMeasurements, NoNumberInWordsIsTooLong) {
   const std::string many(400, '9');
-  EXPECT_FALSE(test::measurement("  flags: {interconnect: " + many + "x400G RDMA per node}\n").node_bandwidth);
+  EXPECT_FALSE(test::measurement("  flags: {interconnect: " + many + "x400G RDMA per node}\n").asked.node_bandwidth);
 }
 
 }  // namespace

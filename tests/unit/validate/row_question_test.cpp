@@ -23,13 +23,13 @@ std::string refusal(const Measurement& row) {
 
 TEST(RowQuestion, PinsWhatTheRowSays) {
   const RowQuestion q = question(test::measurement());
-  EXPECT_EQ(q.fix.dp, 4);
-  EXPECT_EQ(q.fix.fsdp, 1);
-  EXPECT_EQ(q.fix.tp, 2);
-  EXPECT_EQ(q.fix.sp, 1);
-  EXPECT_EQ(q.fix.cp, 1) << "not said beside the data ways, so one";
-  EXPECT_EQ(q.fix.micro_batch_seqs, 1);
-  EXPECT_EQ(q.fix.remat, Remat::kNone);
+  EXPECT_EQ(q.asked.fix.dp, 4);
+  EXPECT_EQ(q.asked.fix.fsdp, 1);
+  EXPECT_EQ(q.asked.fix.tp, 2);
+  EXPECT_EQ(q.asked.fix.sp, 1);
+  EXPECT_EQ(q.asked.fix.cp, 1) << "not said beside the data ways, so one";
+  EXPECT_EQ(q.asked.fix.micro_batch_seqs, 1);
+  EXPECT_EQ(q.asked.fix.remat, Remat::kNone);
   EXPECT_TRUE(q.chosen.empty());
   EXPECT_EQ(q.resolved.slices.front().chips, 8);
 }
@@ -41,11 +41,11 @@ TEST(RowQuestion, LeavesOpenWhatTheRowDoesNotSay) {
 
 TEST(RowQuestion, DataWaysOfShardedWeightsAreSplit) {
   const RowQuestion q = question(test::measurement("  parallel: {dp: 8, fsdp: 4, zero_stage: 3}\n"));
-  EXPECT_EQ(q.fix.dp, 2);
-  EXPECT_EQ(q.fix.fsdp, 4);
+  EXPECT_EQ(q.asked.fix.dp, 2);
+  EXPECT_EQ(q.asked.fix.fsdp, 4);
   const RowQuestion all = question(test::measurement("  parallel: {dp: 8, zero_stage: 3}\n"));
-  EXPECT_EQ(all.fix.dp, 1);
-  EXPECT_EQ(all.fix.fsdp, 8);
+  EXPECT_EQ(all.asked.fix.dp, 1);
+  EXPECT_EQ(all.asked.fix.fsdp, 8);
 }
 
 /// ZeRO-1 within groups: a chip keeps and updates as much more as its group is smaller.
@@ -72,8 +72,8 @@ TEST(RowQuestion, OptimizerStateLiesOnGroupsOfRanks) {
 }
 
 TEST(RowQuestion, WhatLiesWithTheHostIsPinned) {
-  EXPECT_EQ(question(test::measurement("  offload: optimizer\n")).fix.offload, kOffloadOptimizer);
-  EXPECT_EQ(question(test::measurement()).fix.offload, 0);
+  EXPECT_EQ(question(test::measurement("  offload: optimizer\n")).asked.fix.offload, kOffloadOptimizer);
+  EXPECT_EQ(question(test::measurement()).asked.fix.offload, 0);
 }
 
 TEST(RowQuestion, WeightsWithoutAnFp32CopyKeepTheirMomentsAlone) {
@@ -91,8 +91,8 @@ TEST(RowQuestion, SchedulesInAVAreNotOthers) {
 
 TEST(RowQuestion, CoresOfAChipAreNotChips) {
   const RowQuestion q = question(test::measurement("  parallel: {dp: 4, tp: 4, pp: 1, zero_stage: 1}\n"));
-  EXPECT_EQ(q.fix.tp, 2);
-  EXPECT_EQ(q.fix.dp, 4);
+  EXPECT_EQ(q.asked.fix.tp, 2);
+  EXPECT_EQ(q.asked.fix.dp, 4);
   EXPECT_EQ(refusal(test::measurement("  parallel: {dp: 3, tp: 1, pp: 1}\n")),
             "the degrees do not multiply to the chips");
 }
@@ -106,7 +106,7 @@ TEST(RowQuestion, ANaturalRoutersExpertsAreAsUnevenlyChosenAsTheChipSays) {
   row.shape->top_k = 2;
   row.shape->expert_ffn = 1024;
   EXPECT_EQ(question(row).resolved.workload.expert_load, nullptr) << "nothing is said of it";
-  row.natural_routing = true;
+  row.asked.expert_load = kNaturalLoad;
   const RowQuestion natural = question(row);
   ASSERT_NE(natural.resolved.workload.expert_load, nullptr);
   EXPECT_NEAR(natural.resolved.workload.expert_load->fullest(64), 64 / 11.284, 0.02);
@@ -127,11 +127,11 @@ TEST(RowQuestion, RecipesOfAReleaseFillInWhatARunDoesNotSay) {
     return question(rows.front());
   };
   EXPECT_EQ(ask("  date: 2026-08\n").resolved.workload.graphs, GraphCapture::kStep);
-  EXPECT_TRUE(ask("  date: 2026-08\n").fix.ep_overlap.value());
+  EXPECT_TRUE(ask("  date: 2026-08\n").asked.fix.ep_overlap.value());
   EXPECT_EQ(ask("  date: 2026-05\n").resolved.workload.graphs, GraphCapture::kNone) << "an earlier release";
   EXPECT_EQ(ask("  date: 2026-08\n  graphs: layer\n").resolved.workload.graphs, GraphCapture::kLayer)
       << "what the run says comes first";
-  EXPECT_FALSE(ask("  date: 2026-08\n  graphs: layer\n").fix.ep_overlap.value());
+  EXPECT_FALSE(ask("  date: 2026-08\n  graphs: layer\n").asked.fix.ep_overlap.value());
 }
 
 /// Megatron-LM reduced gradients after the backward until Core 0.4; what a run says of itself comes first.
@@ -178,7 +178,8 @@ TEST(RowQuestion, AdaptersAreAskedForAsTheRowSays) {
       question(test::measurement("  workload: lora\n  adapters: {rank: 8, targets: [q, v], base: nf4, experts: true}\n"
                                  "  parallel: {dp: 4, tp: 2, pp: 1}\n"));
   EXPECT_EQ(q.resolved.workload.fine_tune,
-            (FineTune{.rank = 8, .targets = kLoraQ | kLoraV, .experts = true, .base = BaseFormat::kNf4}));
+            (FineTune{.rank = 8, .targets = kLoraQ | kLoraV, .experts = false, .base = BaseFormat::kNf4}))
+      << "the model has no experts";
 }
 
 TEST(RowQuestion, WhatTheEngineCannotExpressIsRefusedWithItsReason) {
@@ -187,17 +188,18 @@ TEST(RowQuestion, WhatTheEngineCannotExpressIsRefusedWithItsReason) {
   EXPECT_EQ(refusal(row), "which adapters trained is not known");
   row = test::measurement();
   row.precision = "nvfp4";
-  EXPECT_EQ(refusal(row), "the chip publishes no rate in the precision");
+  EXPECT_EQ(refusal(row), "train refuses the question");
   row = test::measurement();
   row.chip = "h100-sxx";
   EXPECT_EQ(refusal(row), "the chip is not known");
   row = test::measurement();
-  row.chips = 12;
-  EXPECT_EQ(refusal(row), "no machine of that size is built");
+  row.chips = row.layout.dp.emplace(12);
+  row.layout.tp = 1;
+  EXPECT_EQ(refusal(row), "train refuses the question") << "no machine of that size is built";
   row = test::measurement();
   row.chip = "a100-80g";
   row.precision = "fp8";
-  EXPECT_EQ(refusal(row), "the chip publishes no rate in the precision");
+  EXPECT_EQ(refusal(row), "train refuses the question");
   row = test::measurement();
   row.shape->unread = {"hyper_connections"};
   EXPECT_EQ(refusal(row), "the architecture is not modelled");
@@ -209,14 +211,14 @@ TEST(RowQuestion, WhatTheEngineCannotExpressIsRefusedWithItsReason) {
 TEST(RowQuestion, RematOfSomeLayersIsDealtToTheStages) {
   Measurement row = test::measurement("  parallel: {dp: 4, tp: 1, pp: 2, zero_stage: 1}\n");
   row.recompute = "full on 6 of 8 layers";
-  EXPECT_EQ(question(row).fix.remat, Remat::kFull);
-  EXPECT_EQ(question(row).fix.remat_layers, 3);
+  EXPECT_EQ(question(row).asked.fix.remat, Remat::kFull);
+  EXPECT_EQ(question(row).asked.fix.remat_layers, 3);
   row.recompute = "full on 1 layer per virtual stage (1 of 8 layers)";
-  EXPECT_EQ(question(row).fix.remat_layers, 1) << "at least one";
+  EXPECT_EQ(question(row).asked.fix.remat_layers, 1) << "at least one";
   row.recompute = "selective: every 2nd layer";
-  EXPECT_EQ(question(row).fix.remat_layers, 2);
+  EXPECT_EQ(question(row).asked.fix.remat_layers, 2);
   row.recompute = "full";
-  EXPECT_EQ(question(row).fix.remat_layers, 0);
+  EXPECT_EQ(question(row).asked.fix.remat_layers, 0);
   row.recompute = "full on 9 of 8 layers";
   EXPECT_EQ(refusal(row), "remat of chosen modules is not modelled");
 }
@@ -224,7 +226,7 @@ TEST(RowQuestion, RematOfSomeLayersIsDealtToTheStages) {
 TEST(RowQuestion, ChosenModulesRunTheirOperationsAgain) {
   Measurement row = test::measurement();
   row.recompute = "selective: core_attn";
-  EXPECT_EQ(question(row).fix.remat, Remat::kSelective);
+  EXPECT_EQ(question(row).asked.fix.remat, Remat::kSelective);
   EXPECT_EQ(question(row).resolved.workload.memory.selective, std::vector<std::string>{"attention"});
   row.recompute = "selective: mla_up_proj, moe_act";
   EXPECT_EQ(question(row).resolved.workload.memory.selective,
@@ -232,9 +234,9 @@ TEST(RowQuestion, ChosenModulesRunTheirOperationsAgain) {
   row.recompute = "selective: mla_up_proj, nonesuch";
   EXPECT_EQ(refusal(row), "remat of chosen modules is not modelled");
   row.recompute = "selective+offload";
-  EXPECT_EQ(question(row).fix.remat, Remat::kFull) << "but for the few tensors that go to the host";
-  EXPECT_EQ(question(row).fix.offload, kOffloadActivations);
-  EXPECT_EQ(question(row).fix.offload_layers, 0) << "of all layers";
+  EXPECT_EQ(question(row).asked.fix.remat, Remat::kFull) << "but for the few tensors that go to the host";
+  EXPECT_EQ(question(row).asked.fix.offload, kOffloadActivations);
+  EXPECT_EQ(question(row).asked.fix.offload_layers, 0) << "of all layers";
 }
 
 TEST(RowQuestion, MemoryIsTheStacks) {
@@ -245,9 +247,11 @@ TEST(RowQuestion, MemoryIsTheStacks) {
   EXPECT_EQ(q.resolved.workload.memory.stack, "torchtitan");
   EXPECT_TRUE(q.resolved.workload.memory.sharded_master);
   EXPECT_EQ(q.resolved.efficiency.memory_reserve.value, q.resolved.workload.memory.reserve->value);
-  row.fused_loss = true;
-  EXPECT_EQ(question(row).resolved.workload.memory.logit_bytes, kFusedLogitBytes);
-  row.dropout = true;
+  row.asked.fused_loss = true;
+  EXPECT_EQ(question(row).asked.fix.loss, LossKind::kFused);
+  row.asked.fix.loss = LossKind::kChunked;
+  EXPECT_EQ(question(row).resolved.workload.memory.logit_bytes, kFusedLogitBytes) << "of each chunk";
+  row.asked.dropout = true;
   EXPECT_TRUE(question(row).resolved.workload.dropout);
   EXPECT_FALSE(question(row).resolved.workload.memory.fp8_activation_inputs);
   EXPECT_TRUE(
@@ -263,8 +267,8 @@ TEST(RowQuestion, ActivationInputsInEightBitsAreOfGatedMlps) {
 }
 
 TEST(RowQuestion, ALossInChunksIsSaid) {
-  EXPECT_EQ(question(test::measurement()).fix.loss, LossKind::kWhole);
-  EXPECT_EQ(question(test::measurement("  chunked_loss: true\n")).fix.loss, LossKind::kChunked);
+  EXPECT_EQ(question(test::measurement()).asked.fix.loss, LossKind::kWhole);
+  EXPECT_EQ(question(test::measurement("  chunked_loss: true\n")).asked.fix.loss, LossKind::kChunked);
 }
 
 /// torch.compile takes the loss with it unless the row says that it did not, and keeps what it makes of the layers.
@@ -272,12 +276,12 @@ TEST(RowQuestion, CompiledLayersKeepLess) {
   Measurement row = test::measurement("  compile: true\n");
   row.stack = "torchtitan";
   const auto memory = [&] { return question(row).resolved.workload.memory; };
-  EXPECT_EQ(memory().logit_bytes, kFusedLogitBytes);
+  EXPECT_EQ(question(row).asked.fix.loss, LossKind::kFused);
   EXPECT_EQ(memory().selective, memory().compiled_selective);
-  row.fused_loss = false;
-  EXPECT_GT(memory().logit_bytes, kFusedLogitBytes);
+  row.asked.fused_loss = false;
+  EXPECT_EQ(question(row).asked.fix.loss, LossKind::kWhole);
   EXPECT_EQ(memory().selective, memory().compiled_selective);
-  row.compiled = false;
+  row.asked.compiled = false;
   EXPECT_NE(memory().selective, memory().compiled_selective);
 }
 
@@ -289,9 +293,9 @@ TEST(RowQuestion, RulesOfEagerCodeAreNotOfCompiled) {
   EXPECT_EQ(memory().norm_input_bytes, 4);
   EXPECT_EQ(memory().gate_copies, 1);
   EXPECT_TRUE(memory().packed_inputs);
-  row.compiled = true;
+  row.asked.compiled = true;
   EXPECT_EQ(memory().norm_input_bytes + memory().norm_result_bytes + memory().gate_copies, 0);
-  row.compiled = false;
+  row.asked.compiled = false;
   row.date = "2023-09";
   EXPECT_EQ(memory().norm_input_bytes, 0) << "norms of that month did not widen";
   row.date = "2024-08";
@@ -300,12 +304,12 @@ TEST(RowQuestion, RulesOfEagerCodeAreNotOfCompiled) {
 
 TEST(RowQuestion, SchedulesGoByTheirNames) {
   Measurement row = test::measurement("  parallel: {dp: 4, tp: 1, pp: 2, zero_stage: 1}\n");
-  EXPECT_EQ(question(row).fix.schedule, Schedule::k1F1B) << "the default where nothing is said";
+  EXPECT_EQ(question(row).asked.fix.schedule, Schedule::k1F1B) << "the default where nothing is said";
   for (const auto& [text, schedule] : {std::pair{"zb-1p", Schedule::kZeroBubble},
                                        {"DualPipe", Schedule::kDualPipe},
                                        {"interleaved", Schedule::kInterleaved}}) {
     row.layout.schedule = text;
-    EXPECT_EQ(question(row).fix.schedule, schedule) << text;
+    EXPECT_EQ(question(row).asked.fix.schedule, schedule) << text;
   }
   row.layout.schedule = "zb-2p";
   EXPECT_EQ(refusal(row), "the schedule is not modelled");
@@ -313,9 +317,9 @@ TEST(RowQuestion, SchedulesGoByTheirNames) {
 
 TEST(RowQuestion, ContextRanksExchangeAsTheRowSays) {
   Measurement row = test::measurement("  parallel: {dp: 1, tp: 2, cp: 4, pp: 1, zero_stage: 1}\n");
-  EXPECT_EQ(question(row).fix.cp_comm, std::nullopt);
+  EXPECT_EQ(question(row).asked.fix.cp_comm, std::nullopt);
   row.layout.cp_comm = "ulysses";
-  EXPECT_EQ(question(row).fix.cp_comm, CpComm::kUlysses);
+  EXPECT_EQ(question(row).asked.fix.cp_comm, CpComm::kUlysses);
   row.layout.cp_comm = "pigeon";
   EXPECT_EQ(refusal(row), "the exchange between context ranks is not modelled");
 }
@@ -369,7 +373,7 @@ TEST(RowQuestion, RunsHaveTheKernelOfTheirStackAndDate) {
   const double times = efficiency_under(hw, "composer").attention_forward.value / hw.efficiency.attention_forward.value;
   EXPECT_NEAR(then.resolved.efficiency.attention_forward.value, 0.354 * times, 1e-9);
   EXPECT_NEAR(stated.resolved.efficiency.attention_forward.value, 0.662 * times, 1e-9);
-  EXPECT_EQ(refusal(rows[2]), "the attention kernel is not known");
+  EXPECT_EQ(refusal(rows[2]), "train refuses the question");
 }
 
 TEST(RowQuestion, SwitchDomainsAreFilledEvenly) {
@@ -387,8 +391,11 @@ TEST(RowQuestion, SwitchDomainsAreFilledEvenly) {
 
 TEST(RowQuestion, ASiteMayHaveANetworkOfItsOwn) {
   Measurement row = test::measurement();
-  row.node_bandwidth = 40e9;
+  row.asked.node_bandwidth = 40e9;
   row.chips_per_node = 8;
+  EXPECT_DOUBLE_EQ(question(row).resolved.hw.network[1].switched.bandwidth_per_chip.value(), 50e9) << "one node";
+  row.chips = 16;
+  row.layout.dp = 8;
   EXPECT_DOUBLE_EQ(question(row).resolved.hw.network[1].switched.bandwidth_per_chip.value(), 5e9);
   EXPECT_DOUBLE_EQ(question(row).resolved.hw.network[0].switched.bandwidth_per_chip.value(), 450e9);
 }

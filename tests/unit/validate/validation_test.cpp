@@ -223,7 +223,8 @@ class Shipped : public testing::TestWithParam<std::tuple<const char*, Compared, 
 TEST_P(Shipped, EveryRowIsPredictedOrLeftOutWithAReason) {
   const auto& [file, compared, count] = GetParam();
   const std::string path = std::string(SCALECALC_SOURCE_DIR "/configs/measurements/") + file;
-  const Validation found = run(read_measurements(read_yaml(read_text_file(path), path, limits::kTableNodes)), compared);
+  const Validation found =
+      run(cli::read_measurements(read_yaml(read_text_file(path), path, limits::kTableNodes)), compared);
   EXPECT_EQ(found.summary.rows, count);
   EXPECT_EQ(found.rows.size() + found.skipped.size(), count);
   EXPECT_GT(found.rows.size(), count * 4 / 5);
@@ -249,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(Measurements, Shipped,
 TEST(Validate, NineOfTenLieWithinTheErrorOfTheirStacksMemory) {
   const std::string path = SCALECALC_SOURCE_DIR "/configs/measurements/memory.yaml";
   const Validation found =
-      run(read_measurements(read_yaml(read_text_file(path), path, limits::kTableNodes)), Compared::kMemory);
+      run(cli::read_measurements(read_yaml(read_text_file(path), path, limits::kTableNodes)), Compared::kMemory);
   std::map<std::string, std::pair<std::size_t, std::size_t>> by_stack;  // within, of
   for (const PredictedRow& row : found.rows) {
     if (row.row.stack.empty()) continue;  // no stack's rules
@@ -266,9 +267,9 @@ TEST(Validate, NineOfTenLieWithinTheErrorOfTheirStacksMemory) {
 /// A bound: no run may have beaten it.
 TEST(Validate, NoMeasuredStepIsFasterThanTheIdealOne) {
   const std::string path = SCALECALC_SOURCE_DIR "/configs/measurements/train.yaml";
-  const Validation found =
-      validate({.rows = read_measurements(read_yaml(read_text_file(path), path, limits::kTableNodes)), .ideal = true},
-               Catalog());
+  const Validation found = validate(
+      {.rows = cli::read_measurements(read_yaml(read_text_file(path), path, limits::kTableNodes)), .ideal = true},
+      Catalog());
   for (const PredictedRow& row : found.rows) EXPECT_LE(row.error, 0) << row.row.id;
 }
 
