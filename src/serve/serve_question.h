@@ -92,7 +92,9 @@ struct ServeQuestion {
   std::size_t top = 20;
   std::optional<double> price;  ///< USD per chip and hour
   PowerTerms power;
-  std::string engine;  ///< "vllm" in its newest release, "vllm@0.11"; empty: the chip's usual one
+  std::string engine;      ///< "vllm" in its newest release, "vllm@0.11"; empty: the chip's usual one
+  std::string as_of;       ///< a date: the engine's release of then; empty: the newest
+  bool no_engine = false;  ///< rules and coefficients of no particular one
   bool ideal = false;
   bool suggest = true;  ///< where nothing meets the limits, try what would
   std::vector<std::string> set;
@@ -203,6 +205,8 @@ ServeAnswer serve_answer(const ServeQuestion& question, const Catalog& catalog, 
 
 /// Fills in model, systems and assumptions. UserError for everything that is wrong with the question.
 ServeAnswer resolve_serving(const ServeQuestion& question, const Catalog& catalog);
+/// The same for a model that is loaded already, to which the question's --set does not apply.
+ServeAnswer resolve_serving(const ServeQuestion& question, const Catalog& catalog, ModelSpec model);
 
 /// What engines multiply in when weights are stored so: 8- and 4-bit floats as such where the chip has a rate for them,
 /// mxfp4 with 8-bit activations on chips of 4-bit floats, all else in 16 bits. Integers are widened as they are read;

@@ -14,6 +14,7 @@
 #include "serve/requests.h"
 #include "spec/kept.h"
 #include "spec/load.h"
+#include "spec/months.h"
 #include "train/import_assumptions.h"
 
 namespace scalecalc {
@@ -59,7 +60,20 @@ class ServeResolver {
 
   ServeAnswer run() {
     out_.question = q_;
-    load_the_model();
+    return run(load_the_model());
+  }
+
+  ServeAnswer run(ModelSpec model) {
+    out_.question = q_;
+    refuse_draft(model);
+    requests(model);
+    images(model);
+    out_.model = std::make_shared<const ModelSpec>(std::move(model));
+    if (q_.speculation && q_.speculation->draft != "mtp") {
+      for (Assumption& read : import_assumptions(load_model_document(catalog_, q_.speculation->draft))) {
+        out_.assumptions.push_back(std::move(read));
+      }
+    }
     expert_load();
     formats();
     lengths();
@@ -82,22 +96,13 @@ class ServeResolver {
     return assume(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
-  void load_the_model() {
+  ModelSpec load_the_model() {
     ModelDocument document = load_model_document(catalog_, q_.model, q_.assume);
-    ConfigNode none;
     for (const std::string& set : q_.set) {
       if (set.starts_with("model.")) apply_sets({set}, {{"model", &document.document}});
     }
-    ModelSpec model = load_model(document.document);
     out_.assumptions = import_assumptions(document);
-    refuse_draft(model);
-    requests(model);
-    images(model);
-    out_.model = std::make_shared<const ModelSpec>(std::move(model));
-    if (!q_.speculation || q_.speculation->draft == "mtp") return;
-    for (Assumption& read : import_assumptions(load_model_document(catalog_, q_.speculation->draft))) {
-      out_.assumptions.push_back(std::move(read));
-    }
+    return load_model(document.document);
   }
 
   /// What a request is to a model that does not simply continue its prompt.
@@ -253,9 +258,11 @@ class ServeResolver {
     std::string name = q_.engine;
     if (!named && !q_.ideal) name = usual;
     std::vector<std::string> names{name};
-    if (!name.empty()) {
+    if (q_.no_engine) {
+      out.engine.name = "none";
+    } else if (!name.empty()) {
       const StackSpec stack = serving_stack(catalog_, name);
-      out.engine = engine_release(stack.serving, engine_asked(name).version).on(hw);
+      out.engine = release_asked(stack, engine_asked(name).version).on(hw);
       out.launcher = launcher(stack.name, out.engine);
       names = {engine_asked(name).name, stack.name};
       if (!named || out.launcher || !out.engine.version.empty()) {
@@ -292,6 +299,18 @@ class ServeResolver {
           .is(name_of(kServedDispatch));
     }
     coefficients(hw, names, out);
+  }
+
+  const EngineRelease& release_asked(const StackSpec& stack, const std::string& version) const {
+    if (q_.as_of.empty()) return engine_release(stack.serving, version);
+    if (!version.empty()) {
+      throw UserError(fmt::format("--engine {} and --as-of {} both say which release", q_.engine, q_.as_of),
+                      "keep one of them");
+    }
+    if (month_of(q_.as_of).empty()) {
+      throw UserError(fmt::format("--as-of {} is no date", in_quotes(q_.as_of)), "a month or a day, such as 2025-03");
+    }
+    return engine_release_of(stack.serving, "", q_.as_of);
   }
 
   /// What the release can run: the newest facts that are no younger.
@@ -457,6 +476,10 @@ DType usual_compute(const QuantizationSpec& weights, const HardwareSpec& hw) {
 
 ServeAnswer resolve_serving(const ServeQuestion& question, const Catalog& catalog) {
   return ServeResolver(question, catalog).run();
+}
+
+ServeAnswer resolve_serving(const ServeQuestion& question, const Catalog& catalog, ModelSpec model) {
+  return ServeResolver(question, catalog).run(std::move(model));
 }
 
 ModelSpec draft_model(const SpeculationAsked& asked, const ModelSpec& model, const Catalog& catalog) {

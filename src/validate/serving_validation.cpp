@@ -41,16 +41,15 @@ std::optional<WeightFormat> format_named(const std::string& text) {
 }
 
 /// Checkpoints keep embedding, head and router in 16 bits; those "of experts" and mxfp4 ones everything but experts.
-ServeFormats formats_of(const ServeMeasurement& row, const HardwareSpec& hw) {
+void choose_formats(const ServeMeasurement& row, ServeQuestion& q) {
   const std::string text = lower_case(row.weights_dtype);
   const std::optional<WeightFormat> format = format_named(text);
   const std::optional<WeightFormat> kv = format_named(lower_case(row.kv_dtype));
   if (!format || !kv) {
     throw NotPredicted("the format is not modelled", fmt::format("{}, KV {}", row.weights_dtype, row.kv_dtype));
   }
-  ServeFormats out;
-  out.kv = *kv;
-  QuantizationSpec& weights = out.weights;
+  q.kv = *kv;
+  QuantizationSpec& weights = q.weights.emplace();
   const auto set = [&](WeightPart part, WeightFormat as) { weights.parts[static_cast<std::size_t>(part)] = as; };
   const bool experts_only = text.find("experts") != std::string::npos || *format == WeightFormat::kMxfp4;
   if (experts_only) {
@@ -67,8 +66,6 @@ ServeFormats formats_of(const ServeMeasurement& row, const HardwareSpec& hw) {
       }
     }
   }
-  out.compute = usual_compute(weights, hw);
-  return out;
 }
 
 /// Degrees as the engine here counts them. A tensor degree that counts the attention-data ranks too is divided by them;
@@ -109,29 +106,30 @@ ModelSpec model_served(const ServeMeasurement& row, const Catalog& catalog) {
   return model_of(shape, catalog);
 }
 
-void choose_engine(const ServeMeasurement& row, const Catalog& catalog, bool ideal, ServedRow& out) {
-  const auto found = std::find_if(out.hw->stacks.begin(), out.hw->stacks.end(), [&](const StackCoefficients& s) {
-    return s.basis == StackBasis::kChip && s.name == row.stack && s.efficiency.has_serving;
-  });
-  out.stack_measured = found != out.hw->stacks.end();
-  const Efficiency& own = out.stack_measured ? found->efficiency : out.hw->efficiency;
-  out.system.efficiency = ideal ? ideal_efficiency(own) : own;
-  out.system.engine.name = "none";
-  if (!row.stack.empty()) {
-    const StackSpec stack = *stack_spec(catalog, row.stack);
-    if (!stack.serving.empty()) {
-      out.system.engine = engine_release_of(stack.serving, row.engine, row.date).on(*out.hw);
-    }
+/// The release that its source names, or that of its date; what the source says of it beside the release's defaults.
+void choose_engine(const ServeMeasurement& row, const Catalog& catalog, ServeQuestion& q) {
+  const auto stack = row.stack.empty() ? nullptr : stack_spec(catalog, row.stack);
+  q.no_engine = stack == nullptr || stack->serving.empty();
+  if (!q.no_engine) {
+    const std::string& version = engine_release_of(stack->serving, row.engine, row.date).rules.version;
+    q.engine = version.empty() ? row.stack : row.stack + "@" + version;
   }
-  EngineRules& engine = out.system.engine;
-  if (!ideal && !out.stack_measured) engine.put_overhead(*out.model, out.system.efficiency);
   const ServeLoadFacts& said = row.load;
-  if (said.chunk_tokens) engine.chunk_tokens = to_double(*said.chunk_tokens);
-  engine.stream_interval = said.stream_interval.value_or(engine.stream_interval);
-  engine.receive_interval = said.receive_interval.value_or(engine.receive_interval);
-  engine.prompt_wait_steps = said.prompt_wait_steps.value_or(engine.prompt_wait_steps);
-  engine.prompt_wait_share = said.prompt_wait_share.value_or(engine.prompt_wait_share);
-  out.system.chunk_tokens = engine.chunk_tokens;
+  const auto set = [&](EngineFact fact, const std::optional<std::int64_t>& value) {
+    if (value) q.engine_settings.push_back({.fact = fact, .engine = "", .value = to_double(*value)});
+  };
+  set(EngineFact::kTokens, said.chunk_tokens);
+  set(EngineFact::kStream, said.stream_interval);
+  set(EngineFact::kReceive, said.receive_interval);
+}
+
+ServeQuestion question_of(const ServeMeasurement& row, const Catalog& catalog) {
+  ServeQuestion q{.model = row.model, .hardware = {row.chip}, .chips = row.chips};
+  q.prompt = *row.input_len;
+  q.generate = row.output_len.value_or(1);
+  choose_formats(row, q);
+  choose_engine(row, catalog, q);
+  return q;
 }
 
 void require_lengths(const ServeMeasurement& row) {
@@ -270,14 +268,27 @@ void name_stacks(std::vector<ServeMeasurement>& rows, const Catalog& catalog) {
 ServedRow served_row(const ServeMeasurement& row, const Catalog& catalog, const std::vector<std::string>& set,
                      bool ideal) {
   require_lengths(row);
+  ModelSpec model = model_served(row, catalog);
+  static_cast<void>(chip_of(row, catalog, set, {"compute.matmul", "hbm"}));
+  ServeQuestion q = question_of(row, catalog);
+  q.set = set;
+  q.ideal = ideal;
   ServedRow out;
   out.row = row;
-  out.model = std::make_shared<const ModelSpec>(model_served(row, catalog));
-  out.hw = std::make_shared<const HardwareSpec>(chip_of(row, catalog, set, {"compute.matmul", "hbm"}));
-  out.system.model = out.model.get();
-  out.system.hw = out.hw.get();
-  choose_engine(row, catalog, ideal, out);
-  out.system.formats = formats_of(row, *out.hw);
+  try {
+    ServeAnswer resolved = resolve_serving(q, catalog, std::move(model));
+    out.model = resolved.model;
+    out.hw = resolved.systems.front().hw;
+    out.system = resolved.systems.front().serving;
+  } catch (const UserError& error) {
+    throw NotPredicted("serve refuses the question", error.diagnostics().front().message);
+  }
+  EngineRules& engine = out.system.engine;
+  engine.prompt_wait_steps = row.load.prompt_wait_steps.value_or(engine.prompt_wait_steps);
+  engine.prompt_wait_share = row.load.prompt_wait_share.value_or(engine.prompt_wait_share);
+  out.stack_measured = std::any_of(out.hw->stacks.begin(), out.hw->stacks.end(), [&](const StackCoefficients& s) {
+    return s.basis == StackBasis::kChip && s.name == row.stack && s.efficiency.has_serving;
+  });
   out.layout = layout_of(row, *out.model);
   const std::vector<Slice> slices = slices_of(*out.hw, out.layout.chips(), 1);
   if (slices.empty()) {
