@@ -48,6 +48,9 @@ enum class Reading {
   kWord,       ///< one of Flag::words
 };
 
+/// What a member of a question is in an answer's query (as_asked of flag_reader.h).
+enum class QueryForm : std::uint8_t { kTyped, kFlag, kWord, kInteger, kNumber, kText, kTexts, kNumbers, kLayout };
+
 struct CountRange {
   std::int64_t least = 1;
   std::int64_t most = 0;
@@ -97,7 +100,9 @@ struct Flag {
   bool of_several = false;       ///< it lists, ranks or judges plans: says nothing where the layout is pinned
   bool writes = false;           ///< its value is a file that is written: no study may say it
   using Show = Figure (*)(const Flag&, const void* question);
-  Show show = nullptr;  ///< the value it has in a question that was answered; nullptr: what was typed
+  Show show = nullptr;                 ///< the value it has in a question that was answered; nullptr: what was typed
+  QueryForm form = QueryForm::kTyped;  ///< of that value, for the schemas of answers
+  bool may_be_null = false;            ///< the same
 
   constexpr bool is_of(std::size_t mode) const { return (modes & (1U << mode)) != 0; }
 

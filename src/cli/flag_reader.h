@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -147,6 +148,39 @@ Figure as_asked(const Flag& flag, const T& value) {
   }
 }
 
+/// What as_asked makes of a value of this type. One that a hardware may decide, optional<bool>, is a word.
+template <class T>
+constexpr QueryForm form_of() {
+  if constexpr (std::is_same_v<T, bool>) {
+    return QueryForm::kFlag;
+  } else if constexpr (std::is_enum_v<T> || std::is_same_v<T, std::optional<bool>>) {
+    return QueryForm::kWord;
+  } else if constexpr (!std::is_same_v<T, typename Unwrapped<T>::Value>) {
+    return form_of<typename Unwrapped<T>::Value>();
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return std::is_integral_v<T> ? QueryForm::kInteger : QueryForm::kNumber;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return QueryForm::kText;
+  } else if constexpr (requires(T value) { filter_record(value); }) {
+    return QueryForm::kLayout;
+  } else if constexpr (requires(T value) { value.begin(); }) {
+    return std::is_arithmetic_v<typename T::value_type> ? QueryForm::kNumbers : QueryForm::kTexts;
+  } else {
+    return QueryForm::kNumber;  // a quantity
+  }
+}
+
+template <class T>
+constexpr bool may_be_null() {
+  const bool is_optional = !std::is_same_v<T, typename Unwrapped<T>::Value>;
+  return std::is_same_v<T, std::string> || (is_optional && !std::is_same_v<T, std::optional<bool>>);
+}
+
+/// The type of a member of a member.
+template <auto... kMembers>
+using MemberType =
+    std::remove_cvref_t<decltype(member(std::declval<typename FirstOf<kMembers...>::Question&>(), kMembers...))>;
+
 template <class T>
 void assign(FlagReader& reader, const Flag& flag, T& target) {
   if (auto value = reader.get<typename Unwrapped<T>::Value>(flag)) target = std::move(*value);
@@ -196,6 +230,9 @@ constexpr Flag Flag::shown() const {
   Flag out = *this;
   out.question = &FlagReader::kTag<typename detail::FirstOf<kMembers...>::Question>;
   out.show = &detail::show_member<kMembers...>;
+  using Value = detail::MemberType<kMembers...>;
+  out.form = detail::form_of<Value>();
+  out.may_be_null = detail::may_be_null<Value>();
   return out;
 }
 
@@ -212,6 +249,8 @@ constexpr Flag Flag::when() const {
   out.question = &FlagReader::kTag<typename detail::FirstOf<kMembers...>::Question>;
   out.store = &detail::store_when<kWord, kMembers...>;
   out.show = &detail::show_when<kWord, kMembers...>;
+  out.form = QueryForm::kWord;
+  out.may_be_null = std::is_same_v<detail::MemberType<kMembers...>, std::optional<bool>>;
   return out;
 }
 

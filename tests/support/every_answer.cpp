@@ -54,6 +54,8 @@ const std::vector<AskedAnswer>& every_answer() {
       {{"lint", SCALECALC_SOURCE_DIR "/tests/data/launch/megatron.sh", "--hw=h100-sxm", "--model=llama3-8b"},
        {"framework", "legal"}},
       {{"validate", "memory"}, {"files"}},
+      {{"validate", "serve", "--only=chip=h200"}, {"files"}},
+      {{"calibrate", "serve", "--only=chip=h200", "--folds=2"}, {"files"}},
       {{"calibrate", "train", "--hw=h100-sxm", "--half=all"},
        {"degrees_of_freedom", "kernels", "small_messages", "files", "rows", "sources", "other_chips", "relatives",
         "other_stacks", "coverage"}}};
