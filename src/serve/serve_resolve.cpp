@@ -310,6 +310,10 @@ class ServeResolver {
     if (month_of(q_.as_of).empty()) {
       throw UserError(fmt::format("--as-of {} is no date", in_quotes(q_.as_of)), "a month or a day, such as 2025-03");
     }
+    if (stack.serving.back().rules.version.empty()) {
+      throw UserError(fmt::format("--as-of has no meaning: releases of {} are not told apart", stack.name),
+                      "leave it out");
+    }
     return engine_release_of(stack.serving, "", q_.as_of);
   }
 

@@ -151,6 +151,21 @@ TEST(DraftModel, OfEagle3FitsItsTargetAlone) {
   EXPECT_THROW(draft_model(asked, large, Catalog()), UserError) << "states of 4096 from a model of 8192";
 }
 
+/// vLLM 0.11.0 is of 2025-10-02, 0.12.0 of 2025-12-03 (its releases on GitHub).
+TEST(ResolveServing, TheEngineMayBeThatOfADate) {
+  ServeQuestion question;
+  question.hardware = {"h100-sxm"};
+  question.model = "llama3-8b";
+  question.engine = "vllm";
+  question.as_of = "2025-11-15";
+  EXPECT_EQ(resolve_serving(question, Catalog()).systems.front().serving.engine.version, "0.11");
+  question.engine = "vllm@0.12";
+  EXPECT_NE(refusal(question).find("both say which release"), std::string::npos) << refusal(question);
+  question.engine = "vllm";
+  question.as_of = "autumn";
+  EXPECT_NE(refusal(question).find("is no date"), std::string::npos) << refusal(question);
+}
+
 TEST(ResolveServing, RefusesADraftAlone) {
   ServeQuestion question;
   question.hardware = {"h100-sxm"};

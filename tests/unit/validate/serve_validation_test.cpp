@@ -32,9 +32,11 @@ TEST(ServeValidation, EveryRowIsPredictedOrCounted) {
 }
 
 /// What is predicted of the first token of a row that says this of its load.
-std::optional<double> first_token(const std::string& load) {
+std::optional<double> first_token(const std::string& load, const std::string& engine = "vllm 0.12") {
   const std::string text = "phase: online, batch: 4, " + load + "measured: {tpot_ms: 8, ttft_ms: 100}";
-  return validate_serving({.rows = test::served(test::served_text(text))}, kCatalog).rows.front().first_token;
+  std::vector<ServeMeasurement> rows = test::served(test::served_text(text));
+  rows.front().engine = engine;
+  return validate_serving({.rows = rows}, kCatalog).rows.at(0).first_token;
 }
 
 TEST(ServeValidation, AFirstTokenIsPredictedOfAKnownLoad) {
@@ -51,7 +53,9 @@ TEST(ServeValidation, AFirstTokenIsPredictedOfAKnownLoad) {
   EXPECT_GT(ratio("clients: 16, statistic: mean, "), ratio("clients: 16, statistic: median, "));
   // About eight milliseconds a decode step: 20 of them are 160 ms; ten, half of an interval, 80.
   EXPECT_GT(ratio("clients: 4, prompt_wait_steps: 20, "), ratio("clients: 4, ") + 80e-3);
-  EXPECT_GT(ratio("clients: 4, receive_interval: 20, "), ratio("clients: 4, ") + 40e-3);
+  const auto of_sglang = [](const std::string& more) { return *first_token("clients: 4, " + more, "SGLang 0.5"); };
+  EXPECT_GT(of_sglang("length_ratio: 0.8, receive_interval: 20, "), of_sglang("length_ratio: 0.8, ") + 40e-3);
+  EXPECT_THROW(first_token("clients: 4, receive_interval: 20, "), std::out_of_range) << "vLLM has no such interval";
   EXPECT_NEAR(*first_token("rate_requests_per_s: 0.01, "), one, 0.1 * one) << "hardly ever two at once";
   EXPECT_THROW(
       test::served(test::served_text("phase: online, clients: 4, rate_requests_per_s: 2, measured: {tpot_ms: 8}")),
