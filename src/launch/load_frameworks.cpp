@@ -49,6 +49,45 @@ bool are_pairs(std::string_view text) {
   return each_part(text, ",", [](std::string_view one) { return is_relation(one, "="); });
 }
 
+/// The terms of a row's value, product, conditions or pairs.
+std::vector<std::string_view> terms_in(std::string_view text) {
+  if (text.starts_with("[@")) return {text.substr(2, text.size() - 3)};
+  if (text.starts_with('@')) return {text.substr(1)};
+  if (text.starts_with('[') || text.starts_with('\'')) return {};  // words of the framework
+  std::vector<std::string_view> out;
+  const bool related = text.find_first_of("=<>!") != std::string_view::npos;
+  each_part(text, related ? "," : "*/", [&](std::string_view part) {
+    part = part.substr(0, part.find_first_of("=<>!"));
+    if (part.find_first_not_of("0123456789") != std::string_view::npos) out.push_back(part);
+    return true;
+  });
+  return out;
+}
+
+/// Names of terms that a block may use.
+class KnownTerms {
+ public:
+  KnownTerms(LaunchJob job, const LaunchTermNames& own) : all_(launch_term_names(job == LaunchJob::kServing)) {
+    all_.insert(own.begin(), own.end());
+  }
+
+  /// The first that is not there.
+  std::optional<std::string_view> missing(const std::vector<std::string_view>& terms) const {
+    const auto found =
+        std::find_if(terms.begin(), terms.end(), [&](std::string_view term) { return !all_.contains(term); });
+    return found == terms.end() ? std::nullopt : std::optional(*found);
+  }
+  std::string hint(std::string_view term) const {
+    const std::vector<std::string> names(all_.begin(), all_.end());
+    std::string out = did_you_mean(nearest(term, names));
+    if (!out.empty()) out += ' ';
+    return fmt::format("{}a term that only these rows know is listed under terms: [{}]", out, term);
+  }
+
+ private:
+  LaunchTermNames all_;
+};
+
 bool is_row_value(std::string_view text) {
   if (text.empty()) return false;
   if (text.front() == '\'') return text.size() > 1 && text.back() == '\'';
@@ -56,10 +95,20 @@ bool is_row_value(std::string_view text) {
   return text.front() == '@' ? is_term(text.substr(1)) : is_product_text(text);
 }
 
+/// Where a part of a text stands, if the file has the text as it is.
+SourceSpan part_of(const ConfigNode& node, std::size_t start, std::size_t length) {
+  SourceSpan where = node.span;
+  if (node.quoted || where.length != static_cast<int>(node.text.size()) || length == 0) return where;
+  where.column += static_cast<int>(start);
+  where.length = static_cast<int>(length);
+  return where;
+}
+
 /// One line of `rows:`, "--sequence-parallel 'on' says sp=on": its words, of which quotes and brackets keep blanks.
 class RowLine {
  public:
-  RowLine(const ConfigNode& node, Problems& problems) : node_(node), problems_(problems) {}
+  RowLine(const ConfigNode& node, const KnownTerms& terms, Problems& problems)
+      : node_(node), terms_(terms), problems_(problems) {}
 
   LaunchRow read() {
     LaunchRow out;
@@ -112,6 +161,9 @@ class RowLine {
     if (!form(word_)) {
       fail(word_.empty() ? "the row ends where something is to follow" : in_quotes(word_) + " is not read here",
            "expected " + std::string(expected));
+    } else if (const auto term = terms_.missing(terms_in(word_))) {
+      const std::size_t start = at_ + static_cast<std::size_t>(term->data() - word_.data());
+      fail_at(start, term->size(), fmt::format("there is no term {}", in_quotes(*term)), terms_.hint(*term));
     }
     return word_;
   }
@@ -126,17 +178,14 @@ class RowLine {
     return !word_.empty();
   }
 
-  void fail(std::string message, std::string_view hint) {
-    if (std::exchange(failed_, true)) return;
-    SourceSpan where = node_.span;
-    if (!node_.quoted && where.length == static_cast<int>(node_.text.size()) && !word_.empty()) {
-      where.column += static_cast<int>(at_);
-      where.length = static_cast<int>(word_.size());
-    }
-    problems_.add(where, std::move(message), std::string(hint));
+  void fail(std::string message, std::string_view hint) { fail_at(at_, word_.size(), std::move(message), hint); }
+  void fail_at(std::size_t start, std::size_t length, std::string message, std::string_view hint) {
+    if (!std::exchange(failed_, true))
+      problems_.add(part_of(node_, start, length), std::move(message), std::string(hint));
   }
 
   const ConfigNode& node_;
+  const KnownTerms& terms_;
   Problems& problems_;
   std::string_view word_;
   std::size_t at_ = 0, end_ = 0;
@@ -167,9 +216,11 @@ using LaunchBlocks = std::map<std::string_view, LaunchBlock>;
 
 class BlockReader {
  public:
-  BlockReader(const LaunchBlock& block, const LaunchBlocks& blocks, Problems& problems)
+  BlockReader(const LaunchBlock& block, const LaunchBlocks& blocks, const LaunchTermNames& own_terms,
+              Problems& problems)
       : block_(block),
         blocks_(blocks),
+        own_terms_(own_terms),
         node_(block.entry->value),
         fields_(node_, fmt::format("launch.{}", block.entry->key), problems),
         problems_(problems) {}
@@ -223,12 +274,14 @@ class BlockReader {
 
   void lists(LaunchFramework& out) {
     fields_.node("shared");  // lists of rows and of limits that other frameworks name
+    fields_.text_list("terms");
+    const KnownTerms terms(out.job, own_terms_);
     std::vector<LaunchRow> rows;
     each(fields_.node("rows"), "rows",
-         [&](const ConfigNode& item) { rows.push_back(RowLine(item, problems_).read()); });
+         [&](const ConfigNode& item) { rows.push_back(RowLine(item, terms, problems_).read()); });
     put_before(out.rows, std::move(rows));
     std::vector<LaunchLimit> limits;
-    each(fields_.node("limits"), "limits", [&](const ConfigNode& item) { limits.push_back(limit(item)); });
+    each(fields_.node("limits"), "limits", [&](const ConfigNode& item) { limits.push_back(limit(item, terms)); });
     put_before(out.limits, std::move(limits));
     fields_.text_list("neutral");
     if (const ConfigNode* neutral = node_.find("neutral"); neutral != nullptr) {
@@ -272,7 +325,7 @@ class BlockReader {
     return shared == nullptr ? nullptr : shared->find(name.substr(dot + 1));
   }
 
-  LaunchLimit limit(const ConfigNode& item) {
+  LaunchLimit limit(const ConfigNode& item, const KnownTerms& terms) {
     Fields fields(item, "limit", problems_);
     LaunchLimit out;
     take_text(fields, item, "when", out.when, true);
@@ -283,6 +336,10 @@ class BlockReader {
     if (!out.when.empty() && !are_conditions(out.when)) {
       problems_.add(item.find("when")->span, fmt::format("{} is no condition", in_quotes(out.when)),
                     "conditions with commas between: pp>1,zero<3,remat!full");
+    } else if (const auto term = terms.missing(terms_in(out.when))) {
+      const auto start = static_cast<std::size_t>(term->data() - out.when.data());
+      problems_.add(part_of(*item.find("when"), start, term->size()),
+                    fmt::format("there is no term {}", in_quotes(*term)), terms.hint(*term));
     }
     return out;
   }
@@ -306,6 +363,7 @@ class BlockReader {
 
   const LaunchBlock& block_;
   const LaunchBlocks& blocks_;
+  const LaunchTermNames& own_terms_;
   const ConfigNode& node_;
   Fields fields_;
   Problems& problems_;
@@ -338,11 +396,24 @@ LaunchBlocks blocks_of(const std::vector<std::shared_ptr<const ConfigNode>>& doc
   return out;
 }
 
+/// Terms of rows alone. Those of all frameworks, because rows are shared.
+LaunchTermNames own_terms_of(const LaunchBlocks& blocks) {
+  LaunchTermNames out;
+  for (const auto& [name, block] : blocks) {
+    const ConfigNode* terms = block.entry->value.find("terms");
+    if (terms == nullptr) continue;
+    if (terms->kind == ConfigNode::Kind::kScalar) out.insert(terms->text);
+    for (const ConfigNode& item : terms->items) out.insert(item.text);
+  }
+  return out;
+}
+
 }  // namespace
 
 LaunchFrameworks load_frameworks(std::vector<std::shared_ptr<const ConfigNode>> documents) {
   Problems problems;
   const LaunchBlocks blocks = blocks_of(documents, problems);
+  const LaunchTermNames own_terms = own_terms_of(blocks);
   std::map<std::string_view, LaunchFramework> read;
   for (const bool extends : {false, true}) {
     for (const auto& [name, block] : blocks) {
@@ -358,7 +429,7 @@ LaunchFrameworks load_frameworks(std::vector<std::shared_ptr<const ConfigNode>> 
                      fmt::format("{}frameworks: {}", hint, join(names, ", ")));
         continue;
       }
-      read.emplace(name, BlockReader(block, blocks, problems).read(of == nullptr ? nullptr : &base->second));
+      read.emplace(name, BlockReader(block, blocks, own_terms, problems).read(of == nullptr ? nullptr : &base->second));
     }
   }
   problems.throw_if_any();

@@ -1,4 +1,4 @@
-// Evaluates the products and conditions in the rows of a framework's table.
+// Names the terms of launch files, and evaluates the products and conditions in the rows of a framework's table.
 #include "launch/terms.h"
 
 #include <algorithm>
@@ -7,6 +7,40 @@
 
 namespace scalecalc {
 namespace {
+
+constexpr std::string_view kTrainingTerms =
+    // The layout, by names of dimensions where they have one.
+    "dp fsdp tp sp cp cp_comm pp vpp ep ep_overlap etp zero mb ga schedule remat remat_layers remat_block offload "
+    "offload_layers offload_optimizer offload_weights offload_activations loss replicas shards reshard "
+    "optimizer_shards "
+    // Layers of pipeline chunks.
+    "chunks deal accounted layout first_layers last_layers "
+    // The machine, and axes of a mesh over it.
+    "chips cores local nodes torus architecture data_axis expert_axis fsdp_axis dcn_data dcn_fsdp dcn_tp dcn_cp "
+    "dcn_pp dcn_ep "
+    // What is trained, and how.
+    "seq precision scaling optimizer dropout attention dispatch graphs grad_overlap tp_overlap tune base lora_rank "
+    "lora_mlp lora_modules "
+    // The model.
+    "model flavor layers d_model vocab heads head_dim kv_heads own_head_dim d_ff gated activation gqa mla q_lora "
+    "kv_lora nope_dim rope_dim v_dim moe experts topk expert_ff shared_ff expert_layers experts_everywhere "
+    "router_groups router_topk_groups mtp_layers kinds plain_layers tied norm positions bias qkv_bias qk_norm";
+
+constexpr std::string_view kServingTerms =
+    "tp pp ep ep_overlap etp cp adp adp_on expert_ranks replicas a2a pool chips nodes rank_nodes "
+    "all_nodes "
+    "chunk seqs longest share redundant eplb stream_interval receive_interval speculative speculation kv weights "
+    "model family moe";
+
+LaunchTermNames names_in(std::string_view text) {
+  LaunchTermNames out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    out.insert(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t out = 0;
@@ -43,6 +77,12 @@ std::optional<bool> condition_holds(std::string_view condition, const LaunchTerm
 }
 
 }  // namespace
+
+const LaunchTermNames& launch_term_names(bool serving) {
+  static const LaunchTermNames kTraining = names_in(kTrainingTerms);
+  static const LaunchTermNames kServing = names_in(kServingTerms);
+  return serving ? kServing : kTraining;
+}
 
 std::optional<std::int64_t> LaunchTerms::number(std::string_view name) const {
   const auto found = numbers.find(name);

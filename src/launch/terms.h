@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,11 @@ struct LaunchTerms {
   void set(std::string_view name, std::string_view value);
   bool knows(std::string_view name) const { return numbers.contains(name) || words.contains(name); }
 };
+
+/// Every term that rows and limits may name, of training or of serving: the program gives it or reads it. A framework's
+/// rows may have terms of their own beside (`terms:`).
+using LaunchTermNames = std::set<std::string_view>;
+const LaunchTermNames& launch_term_names(bool serving);
 
 /// "mb*ga/pp": terms and whole numbers, each multiplied or divided by.
 struct LaunchFactor {
