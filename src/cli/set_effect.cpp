@@ -57,17 +57,6 @@ std::optional<std::string> figures_with(const Arguments& arguments, const Enviro
   return without_question(std::move(out).str());
 }
 
-/// The same key with half and with twice the number, or the other truth; none of a word.
-std::vector<std::string> other_values(const std::string& set) {
-  const std::string key = set.substr(0, set.find('=') + 1), text = set.substr(key.size());
-  if (text == "true" || text == "false") return {key + (text == "true" ? "false" : "true")};
-  char* rest = nullptr;
-  const double number = std::strtod(text.c_str(), &rest);
-  if (rest == text.c_str() || !std::isfinite(number)) return {};
-  if (number == 0) return {key + "1" + rest};
-  return {fmt::format("{}{:.15g}{}", key, number / 2, rest), fmt::format("{}{:.15g}{}", key, number * 2, rest)};
-}
-
 /// What the answer is with other --set in the place of one.
 class SetsInTurn {
  public:
@@ -103,6 +92,16 @@ class SetsInTurn {
 };
 
 }  // namespace
+
+std::vector<std::string> other_values(const std::string& set) {
+  const std::string key = set.substr(0, set.find('=') + 1), text = set.substr(key.size());
+  if (text == "true" || text == "false") return {key + (text == "true" ? "false" : "true")};
+  char* rest = nullptr;
+  const double number = std::strtod(text.c_str(), &rest);
+  if (rest == text.c_str() || !std::isfinite(number)) return {};
+  if (number == 0) return {key + "1" + rest};
+  return {fmt::format("{}{:.15g}{}", key, number / 2, rest), fmt::format("{}{:.15g}{}", key, number * 2, rest)};
+}
 
 void refuse_sets_without_effect(const Arguments& arguments, const Environment& env) {
   const std::vector<std::string>& words = arguments.positionals();

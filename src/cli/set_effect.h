@@ -11,4 +11,7 @@ namespace scalecalc::cli {
 /// that changes nothing. Not asked where the command line reads standard input, or where the command gives no JSON.
 void refuse_sets_without_effect(const Arguments& arguments, const Environment& env);
 
+/// The same key with half and with twice the number, or the other truth; none of a word.
+std::vector<std::string> other_values(const std::string& set);
+
 }  // namespace scalecalc::cli

@@ -76,6 +76,51 @@ TEST(AskCommand, AFlagOfOtherToolsIsAnsweredWithOurs) {
   }
 }
 
+/// As on the command line: a row that another --set would not change says nothing of it.
+TEST(AskCommand, ASetWithoutEffectIsAWrongQuestion) {
+  const Ask asked = ask();
+  const auto with = [&](std::vector<std::string> sets) {
+    StudyQuestion question = roofline("8x8192x28672");
+    question.flags["--set"] = std::move(sets);
+    return asked(question);
+  };
+  const std::string idle = "hw.network.0.link_bandwidth=1GB/s";
+  for (int again = 0; again < 2; ++again) {  // also where neighbours were asked before
+    const StudyReply refused = with({idle});
+    EXPECT_EQ(refused.exit, 2);
+    EXPECT_EQ(refused.records, "");
+    EXPECT_TRUE(refused.reason.starts_with("--set " + idle + ": no figure of this answer depends on it (leave it out"))
+        << refused.reason;
+    EXPECT_EQ(with({"hw.hbm.bandwidth=2TB/s", idle}).reason, refused.reason);
+    EXPECT_EQ(with({"hw.hbm.bandwidth=2TB/s"}).exit, 0);
+    EXPECT_EQ(with({}).exit, 0);
+  }
+}
+
+TEST(AskCommand, ASetMaySayWhatTheFileSays) {
+  StudyQuestion question{"train", {"llama3-8b"}, {{"--hw", {"h100-sxm"}}, {"--chips", {"8"}}}};
+  const std::string plain = ask()(question).records;
+  question.flags["--set"] = {"hw.hbm.capacity=80GiB"};
+  const StudyReply said = ask()(question);
+  EXPECT_EQ(said.exit, 0) << said.reason;
+  EXPECT_EQ(said.records.substr(0, said.records.find("\"question\"")), plain.substr(0, plain.find("\"question\"")));
+}
+
+/// A mistake of the whole study is seen before it runs.
+TEST(AskCommand, AStudyOfSetsWithoutEffectIsRefused) {
+  const test::Scratch scratch;
+  scratch.put("study.yaml",
+              "command: roofline\narguments: [matmul, \"{rows}x8192x28672\"]\n"
+              "flags: {hw: tpu-v5e, set: [\"hw.network.0.link_bandwidth={rate}\"]}\n"
+              "axes: {rate: [1GB/s, 2GB/s], rows: 8..32*2}\n");
+  std::ostringstream out;
+  std::ostringstream err;
+  Environment env{.out = out, .err = err};
+  EXPECT_EQ(run({"batch", scratch.path("study.yaml"), "-o", scratch.path("rows.jsonl")}, env), 2);
+  EXPECT_NE(err.str().find("every question of a sample of"), std::string::npos) << err.str();
+  EXPECT_NE(err.str().find("no figure of this answer depends on it"), std::string::npos) << err.str();
+}
+
 TEST(AskCommand, NothingFitsIsAReasonToo) {
   const StudyReply reply = ask()({"train", {"llama3.1-405b"}, {{"--hw", {"h100-sxm"}}, {"--chips", {"8"}}}});
   EXPECT_EQ(reply.exit, 3);
