@@ -65,8 +65,10 @@ struct TrainQuestion {
   std::optional<double> price;                ///< USD per chip and hour
   RunQuestion run;
   bool ideal = false;
-  std::string stack;                     ///< software stack whose coefficients to use; empty: the usual one
-  std::optional<std::string> rates;      ///< the stack whose coefficients to use in place of them, as efficiency_under
+  std::string stack;  ///< software stack whose coefficients to use; empty: the usual one
+  /// Of a run that was measured: the stack whose coefficients to use, as efficiency_under, whatever software kept its
+  /// memory; what ran is not refused.
+  std::optional<std::string> rates;
   std::string framework;                 ///< of the stack, where that has kernels of its own; empty: the stack
   std::string as_of;                     ///< a date: the software as it was then; empty: in its newest release
   std::optional<double> node_bandwidth;  ///< bytes/s that leave a node in one direction; absent: as the chip's file

@@ -184,8 +184,11 @@ class Resolver {
                        : "no software is usual here: layouts that any could run",
               "--stack", "docs/stacks.md"};
     } else if (out_.launcher == nullptr) {
-      said = {fmt::format("layouts that any software could run: {}", load_supports(catalog, name).unknown), "--stack",
-              "stack file", true};
+      const std::string unknown = load_supports(catalog, name).unknown;
+      said = {fmt::format("layouts that any software could run: {}",
+                          unknown.empty() ? fmt::format("no release of {} is known that was out in {}", name, q_.as_of)
+                                          : unknown),
+              "--stack", "stack file", true};
     } else {
       said = {fmt::format("layouts that {}{} ({}) can run; --stack any searches the others too",
                           asked.name.empty() ? "the chip's usual software, " : "", out_.launcher->name(),
@@ -224,12 +227,12 @@ class Resolver {
     attention();
     runtime();
     w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")), w.precision);
+    memory();
     if (!q_.optimizer) {
       assume(fmt::format("optimizer {}: {:g} bytes of state per parameter", w.optimizer.name, w.optimizer.state_bytes),
              "--optimizer",
              facts.optimizer ? fact_source("optimizer") : "assumed: the model file gives none; the usual one");
     }
-    memory();
   }
 
   /// What is said of tensors over what the stack's rules say.
@@ -336,7 +339,7 @@ class Resolver {
     StackRuntime& runtime = out_.workload.runtime;
     if (!q_.dispatch) {
       assume(std::string(text_of(runtime.dispatch)), "--moe-dispatcher", "docs/model.md").is(name_of(runtime.dispatch));
-    } else if (*q_.dispatch == ExpertDispatch::kDeepEp && runtime.dispatch == ExpertDispatch::kAllToAll) {
+    } else if (*q_.dispatch == ExpertDispatch::kDeepEp && runtime.dispatch == ExpertDispatch::kAllToAll && !q_.rates) {
       throw UserError(
           fmt::format("--moe-dispatcher deepep: {} has only all-to-all",
                       out_.launcher ? out_.launcher->name() : out_.workload.memory.stack),

@@ -345,9 +345,10 @@ void choose_experts(const Measurement& row, const Catalog& catalog, bool moe, Tr
     q.expert_capacity.reset();
     q.expert_load.clear();
     if (q.fine_tune) q.fine_tune->experts.reset();
-  } else if (!q.dispatch && !stack_runtime(catalog, row.stack).deepep_since.empty()) {
-    q.dispatch = ExpertDispatch::kAllToAll;
+    return;
   }
+  if (q.expert_capacity) q.expert_load.clear();  // all multiply as much
+  if (!q.dispatch && !stack_runtime(catalog, row.stack).deepep_since.empty()) q.dispatch = ExpertDispatch::kAllToAll;
 }
 
 /// A run whose source says what lay with the host had a host that held it, whatever the chip's file says of hosts.

@@ -150,6 +150,10 @@ TEST(Runtime, SoftwareMayBeThatOfADate) {
   ASSERT_NE(release("2026-08"), nullptr);
   EXPECT_NE(release("2024-09") == nullptr ? "" : release("2024-09")->version, release("2026-08")->version);
   EXPECT_EQ(release("2012-01"), nullptr) << "nobody knows what it could do";
+  const std::vector<Assumption> said = resolve(q, Catalog()).assumptions;
+  EXPECT_TRUE(std::any_of(said.begin(), said.end(), [](const Assumption& a) {
+    return a.text.find("no release of megatron is known that was out in 2012-01") != std::string::npos;
+  }));
   q.as_of = "yesterday";
   EXPECT_THROW(resolve(q, Catalog()), UserError);
   q.as_of = "2026-08";

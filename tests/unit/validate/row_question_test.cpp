@@ -113,6 +113,19 @@ TEST(RowQuestion, ANaturalRoutersExpertsAreAsUnevenlyChosenAsTheChipSays) {
   EXPECT_DOUBLE_EQ(natural.resolved.workload.expert_load->fullest(1), 1) << "one rank has all";
 }
 
+/// Whatever the stack's file says of when it had it.
+TEST(RowQuestion, WhatRanIsNotRefused) {
+  Measurement row =
+      test::measurement("  date: '2019-01'\n  dispatcher: deepep\n  expert_capacity: 1\n  natural_routing: true\n");
+  row.shape->experts = 64;
+  row.shape->top_k = 2;
+  row.shape->expert_ffn = 1024;
+  row.stack = "megatron";
+  const RowQuestion q = question(row);
+  EXPECT_EQ(q.resolved.workload.runtime.dispatch, ExpertDispatch::kDeepEp);
+  EXPECT_EQ(q.resolved.workload.expert_load, nullptr) << "experts of a fixed capacity multiply as much";
+}
+
 TEST(RowQuestion, RecipesOfAReleaseFillInWhatARunDoesNotSay) {
   const std::string experts =
       "  model: mixtral-8x7b\n  precision: mxfp8\n  framework: nemo\n  parallel: {dp: 8, tp: 1, pp: 1, ep: 8}\n";
