@@ -167,11 +167,11 @@ constexpr std::array kCollectiveFlags{
           "instead of a mesh: members along one torus axis, consecutive chips behind switches; a list or range too",
           "8,16,64")
         .excluding(kMeshes, kWhichChips),
-    text<&CollectiveQuestion::tier>(
-        "--tier", "TIER",
-        "the group lies in one domain of this tier (all of it without --group); an outer tier of a torus: one chip of "
-        "each of --group slices",
-        "leaf")
+    text<&CollectiveQuestion::tier>("--tier", "TIER",
+                                    "the group is inside one domain of this tier (the whole domain without --group); "
+                                    "an outer tier of a torus: one chip of "
+                                    "each of --group slices",
+                                    "leaf")
         .excluding(kMeshes, kWhichChips),
     word<&CollectiveQuestion::wraparound>("--wraparound", kAutoOnOff,
                                           "auto (default): as the hardware builds such a slice")

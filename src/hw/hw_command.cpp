@@ -112,7 +112,8 @@ constexpr std::array kChipFlags{
     text("--to", "X,Y", "to this one", "3,3")
         .by<read_chip_position<&SendQuestion::to>>()
         .needing("--from", "--from and --to go together", "such as --from 0,0 --to 3,3 --bytes 16MiB"),
-    quantity<&SendQuestion::bytes>("--bytes", UnitKind::kBytes, "SIZE", "so many bytes", "16MiB")
+    quantity<&SendQuestion::bytes>("--bytes", UnitKind::kBytes, "SIZE", "size of the message between --from and --to",
+                                   "16MiB")
         .needing("--from --to", "{} needs --from and --to: between which chips?", "such as --from 0,0 --to 3,3"),
     quantity("--load", UnitKind::kBytes, "SIZE|ROWSxCOLS",
              "load an array from the hosts, gather it on one chip and read it", "128Kix128Ki")

@@ -60,7 +60,7 @@ constexpr std::array kScalingFlags{
     of_serving(toggle<&ScalingQuestion::lifetime_budget>("--lifetime", "--flops or --budget pays for serving them too")
                    .key("lifetime_budget")),
     kHwFlag.asking(""),
-    of_hardware(count("--chips", kChipRange, "N", "take the MFU from the best plan of MODEL on so many chips", "1024"))
+    of_hardware(count("--chips", kChipRange, "N", "use the MFU of the best plan of MODEL on N chips", "1024"))
         .in(kOfModels)
         .saying(kShareOfPeak),
     of_hardware(some_share("--mfu", "FLOPs of 6 N D over the peak of the chips", "40%")).saying(kShareOfPeak),

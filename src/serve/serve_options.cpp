@@ -350,8 +350,8 @@ std::vector<Flag> make_serve_flags() {
                                       "what is best (default: knee, where tokens per second of a chip times those of "
                                       "a user are most; with a limit, a rate or a --batch throughput)"),
       kEngineFlag.to<&ServeQuestion::engine>(),
-      text<&ServeQuestion::as_of>("--as-of", "DATE", "the engine's release of this month (default: the newest)",
-                                  "2025-03"),
+      text<&ServeQuestion::as_of>("--as-of", "DATE",
+                                  "use the engine release available at this date (default: the latest)", "2025-03"),
       kExpertLoadFlag
           .explained("how unevenly experts are chosen: uniform, a power law, or tokens of each (CSV, YAML or JSON) "
                      "(default: the chip's skew and imbalance)")

@@ -308,10 +308,11 @@ class ServeResolver {
                       "keep one of them");
     }
     if (month_of(q_.as_of).empty()) {
-      throw UserError(fmt::format("--as-of {} is no date", in_quotes(q_.as_of)), "a month or a day, such as 2025-03");
+      throw UserError(fmt::format("--as-of {} is not a date", in_quotes(q_.as_of)),
+                      "a month or a day, such as 2025-03");
     }
     if (stack.serving.back().rules.version.empty()) {
-      throw UserError(fmt::format("--as-of has no meaning: releases of {} are not told apart", stack.name),
+      throw UserError(fmt::format("--as-of has no meaning: one set of rules covers all releases of {}", stack.name),
                       "leave it out");
     }
     return engine_release_of(stack.serving, "", q_.as_of);

@@ -81,18 +81,18 @@ class Resolver {
     resolve_fine_tune(q_, out_);
   }
 
-  /// What leaves a node is shared by its chips.
+  /// The chips of a node share its bandwidth.
   void share_node_bandwidth() {
     const auto refuse = [](std::string why, std::string hint) {
       throw UserError("--node-bandwidth has no meaning: " + why, std::move(hint));
     };
     HardwareSpec& hw = out_.hw;
     if (hw.is_torus()) {
-      refuse(fmt::format("chips of {} are linked to each other, not node to node", hw.name),
-             "the links' own: --set hw.network.ici.bandwidth=45GB/s");
+      refuse(fmt::format("{} has direct links between chips and no network per node", hw.name),
+             "set the bandwidth of a link: --set hw.network.ici.bandwidth=45GB/s");
     }
     if (q_.chips > 0 && q_.chips <= chips_inside(hw)) {
-      refuse(fmt::format("{} chips of {} are joined inside", q_.chips, hw.name), "leave it out");
+      refuse(fmt::format("all {} chips are in one scale-up domain of {}", q_.chips, hw.name), "leave it out");
     }
     const auto chips = static_cast<double>(hw.chips_per_host);
     for (std::size_t tier = 1; tier < hw.network.size(); ++tier) {
@@ -120,7 +120,8 @@ class Resolver {
     const std::string& name = asked.name.empty() ? usual : asked.name;
     const std::string then = month_of(q_.as_of);
     if (then.empty() && !q_.as_of.empty()) {
-      throw UserError(fmt::format("--as-of {} is no date", in_quotes(q_.as_of)), "a month or a day, such as 2025-03");
+      throw UserError(fmt::format("--as-of {} is not a date", in_quotes(q_.as_of)),
+                      "a month or a day, such as 2025-03");
     }
     if (!then.empty() && !asked.version.empty()) {
       throw UserError(fmt::format("--stack {} and --as-of {} both say which release", q_.stack, q_.as_of),
@@ -185,10 +186,11 @@ class Resolver {
               "--stack", "docs/stacks.md"};
     } else if (out_.launcher == nullptr) {
       const std::string unknown = load_supports(catalog, name).unknown;
-      said = {fmt::format("layouts that any software could run: {}",
-                          unknown.empty() ? fmt::format("no release of {} is known that was out in {}", name, q_.as_of)
-                                          : unknown),
-              "--stack", "stack file", true};
+      said = {
+          fmt::format("layouts that any software could run: {}",
+                      unknown.empty() ? fmt::format("the oldest known release of {} is newer than {}", name, q_.as_of)
+                                      : unknown),
+          "--stack", "stack file", true};
     } else {
       said = {fmt::format("layouts that {}{} ({}) can run; --stack any searches the others too",
                           asked.name.empty() ? "the chip's usual software, " : "", out_.launcher->name(),
@@ -253,9 +255,9 @@ class Resolver {
     if (!q_.recomputed.empty()) rules.selective = q_.recomputed;
     if (q_.master_weights) return;
     if (w.optimizer.master_bytes == 0) {
-      throw UserError(
-          fmt::format("--master-weights none has no meaning: weights of {} have no copy beside them", w.precision.name),
-          "leave it out");
+      throw UserError(fmt::format("--master-weights none has no meaning: {} weights have no separate master copy",
+                                  w.precision.name),
+                      "leave it out");
     }
     train_in_16_bits(w);
   }

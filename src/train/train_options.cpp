@@ -92,10 +92,9 @@ std::vector<Flag> make_train_flags() {
           .shown<&TrainQuestion::chips>(),
       kTopologyFlag.to<&TrainQuestion::topology>().spelled("topology"),
       kSlicesFlag.to<&TrainQuestion::slices>(),
-      quantity<&TrainQuestion::node_bandwidth>("--node-bandwidth", UnitKind::kBytesPerSecond, "BANDWIDTH",
-                                               "what leaves a node in one direction, shared by its chips (default: as "
-                                               "the hardware file says)",
-                                               "200GB/s")
+      quantity<&TrainQuestion::node_bandwidth>(
+          "--node-bandwidth", UnitKind::kBytesPerSecond, "BANDWIDTH",
+          "outbound bandwidth of a node, shared by its chips (default: as the hardware file)", "200GB/s")
           .spelled("node_bandwidth"),
       text(
           "--seq", "LENGTHS",
@@ -165,11 +164,11 @@ std::vector<Flag> make_train_flags() {
           .alone_as("on")
           .spelled("dropout"),
       word("--master-weights", kMasterNames,
-           "the fp32 copy that the optimizer updates; none: weights train in 16 bits alone (default fp32)")
+           "fp32 master copy of 16-bit weights, or none for pure 16-bit training (default fp32)")
           .when<0, &TrainQuestion::master_weights>()
           .spelled("master_weights"),
       toggle<&TrainQuestion::fp8_activation_inputs>("--fp8-activation-inputs",
-                                                    "what gated activations read is kept in 8 bits")
+                                                    "store the inputs of gated activations in 8 bits")
           .spelled("fp8_activation_inputs"),
       toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks")
           .saying("how even the load of the experts is")
@@ -260,19 +259,20 @@ std::vector<Flag> make_train_flags() {
                      .in(kOfRankings);
   explain.kind = FlagKind::kOptionalCount;
   explain.asks = false;
-  out.insert(out.end(), {efficiency_flag("ideal: the pure roofline; calibrated (default): the hardware's measured "
-                                         "efficiencies")
-                             .when<0, &TrainQuestion::ideal>(),
-                         kStackFlag.to<&TrainQuestion::stack>(),
-                         text<&TrainQuestion::as_of>("--as-of", "DATE",
-                                                     "software as it was in this month: layouts, memory, kernels "
-                                                     "(default: its newest release)",
-                                                     "2025-03"),
-                         kSetFlag
-                             .explained("replace one field of the model or the hardware, such as "
-                                        "hw.hbm.bandwidth=5TB/s")
-                             .to<&TrainQuestion::set>(),
-                         kAssumeFlag.to<&TrainQuestion::assume>(), explain});
+  out.insert(
+      out.end(),
+      {efficiency_flag("ideal: the pure roofline; calibrated (default): the hardware's measured "
+                       "efficiencies")
+           .when<0, &TrainQuestion::ideal>(),
+       kStackFlag.to<&TrainQuestion::stack>(),
+       text<&TrainQuestion::as_of>(
+           "--as-of", "DATE",
+           "use the release available at this date: its layouts, memory and kernels (default: the latest)", "2025-03"),
+       kSetFlag
+           .explained("replace one field of the model or the hardware, such as "
+                      "hw.hbm.bandwidth=5TB/s")
+           .to<&TrainQuestion::set>(),
+       kAssumeFlag.to<&TrainQuestion::assume>(), explain});
   return out;
 }
 

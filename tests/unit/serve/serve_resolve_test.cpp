@@ -163,7 +163,7 @@ TEST(ResolveServing, TheEngineMayBeThatOfADate) {
   EXPECT_NE(refusal(question).find("both say which release"), std::string::npos) << refusal(question);
   question.engine = "vllm";
   question.as_of = "autumn";
-  EXPECT_NE(refusal(question).find("is no date"), std::string::npos) << refusal(question);
+  EXPECT_NE(refusal(question).find("is not a date"), std::string::npos) << refusal(question);
 }
 
 TEST(ResolveServing, RefusesADraftAlone) {
